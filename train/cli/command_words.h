@@ -11,13 +11,10 @@ class App;
 namespace maki {
 
 /// Returns the arguments in maki's own spelling: options of the verb may be written with underscores (--batch_size) or
-/// as a common alias (--lr for --learning-rate), "help VERB" means "VERB --help"; "help" or nothing
-/// at all means "--help", and "version" "--version". Values of
-/// options, what follows "--", and words that it does not know are not changed. `app` need not have parsed anything.
+/// as a common alias (--lr for --learning-rate), "help VERB" means "VERB --help", "help" or nothing at all "--help",
+/// and "version" "--version". Values of options, what follows "--", and words that it does not know are not changed.
+/// `app` need not have parsed anything.
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
-
-/// The alias of one letter that `command` accepts for this option, such as "-o" for "--out"; empty if it has none.
-std::string short_alias(const CLI::App& command, const std::string& option);
 
 /// CLI11 takes an argument in brackets, such as [MASK], for a list, and drops the brackets. canonical_arguments()
 /// therefore appends a byte to such an argument; this removes it.

@@ -1,10 +1,8 @@
 #include "train/plan/shapes.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <span>
 
@@ -19,6 +17,7 @@ namespace maki {
 namespace {
 
 using enum Recipe;
+
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
 constexpr double kTableShare = 1.1;

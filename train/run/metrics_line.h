@@ -1,4 +1,4 @@
-// A line of metrics.jsonl, as far as a session that goes on with the run needs it.
+// What a resumed session needs to know of a line of metrics.jsonl.
 #pragma once
 
 #include <cstdint>
