@@ -143,6 +143,23 @@ TEST_CASE("attend: Japanese labels are aligned, and control characters escaped")
   REQUIRE_THAT(read_text(file), ContainsSubstring(">\\t</text>") && ContainsSubstring(">&lt;</text>"));
 }
 
+TEST_CASE("drawings have Japanese words if that is asked for, and numbers have none") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "run", {}), file = folder / "weights.svg";
+  const Arguments attend = {"attend", run, "--prompt", "the", "--lang", "ja"};
+  REQUIRE_THAT(require_ok(run_maki(attend)).out, ContainsSubstring("注意の重み\n") &&
+                                                     ContainsSubstring("\n層 0、ヘッド 1\n") &&
+                                                     ContainsSubstring("未満"));
+  require_ok(run_maki(attend + Arguments{"--out", file}));
+  REQUIRE_THAT(read_text(file), ContainsSubstring("lang=\"ja\"") && ContainsSubstring(">キー：") &&
+                                    !ContainsSubstring("head") && !ContainsSubstring(" step "));
+  const std::string positions = require_ok(run_maki({"positions", "--lang", "ja"})).out;
+  REQUIRE_THAT(positions, ContainsSubstring("底 10000、幅 128") && !ContainsSubstring("column"));
+  require_refused(run_maki(attend + Arguments{"--json"}), 2, {"lang: ", "--json"});
+  require_refused(run_maki({"positions", "--csv", "--lang", "en"}), 2, {"lang: ", "--csv"});
+  require_refused(run_maki({"positions", "--lang", "jp"}), 2, {"lang: must be one of en, ja; got jp"});
+}
+
 TEST_CASE("attend: a model that translates shows three kinds, of its own translation or of a given one") {
   const TemporaryFolder folder;
   const std::string run = folder / "pairs", corpus = folder.write("pairs.tsv", letter_pairs());

@@ -21,6 +21,10 @@ TEST_CASE("one letter is enough: -o is --out, and -q prints nothing but the last
   REQUIRE(std::ranges::count(quiet.err, '\n') == 1);
   REQUIRE_THAT(quiet.err, ContainsSubstring("maki generate"));
   require_refused(run_maki(Arguments{"train", corpus, "-o", run, "-q", "--max-steps", "2"} + kSmall), 2, {run});
+  const std::string help = require_ok(run_maki({"train", "--help"})).out;
+  for (const char* const option : {"-o,--out ", "-q,--quiet", "-n,--max-steps "})
+    REQUIRE_THAT(help, ContainsSubstring(option));
+  REQUIRE(help.find("Common options:") < help.find("Model ("));
 }
 
 TEST_CASE("a run that would need more memory than there is is refused with the figures, and nothing of it is made") {
@@ -51,7 +55,13 @@ TEST_CASE("an interactive conversation is remembered if that is asked for, until
                                said))
         .out;
   };
-  const std::string remembered = answers({"--remember"});
-  REQUIRE_THAT(remembered, !ContainsSubstring("/clear"));
+  const auto text = [&](const std::string& prompt) {
+    return require_ok(run_maki({"generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", "3"})).out;
+  };
+  const auto line = [](const std::string& words) { return words.ends_with('\n') ? words : words + '\n'; };
+  const std::string first = line(text("the maki")), both = line(text(first + "reel")), alone = line(text("reel"));
+  REQUIRE(both != first + alone);
+  REQUIRE(answers({"--remember"}) == both + alone);
+  require_refused(run_maki({"generate", run, "--interactive", "--remember", "-n", "2"}), 2, {"samples: must be 1"});
   require_refused(run_maki({"generate", run, "--remember"}), 2, {"remember"});
 }

@@ -1,6 +1,7 @@
 // Pictures: colours, SVG, heat maps in SVG and in a terminal.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <map>
 #include <regex>
@@ -91,10 +92,14 @@ TEST_CASE("a colour scale covers its range, by square roots or evenly, and ends 
   REQUIRE(weights.share_of(0.16) == 0.5);
   const std::vector<double> ticks = weights.ticks();
   REQUIRE(ticks.front() == 0);
-  REQUIRE(ticks.back() == 0.64);
+  REQUIRE(ticks.back() == 0.5);
   for (std::size_t i = 1; i < ticks.size(); ++i)
     REQUIRE(weights.share_of(ticks[i]) - weights.share_of(ticks[i - 1]) >= 0.1249);
   REQUIRE(ticks.size() >= 4);
+  // Round numbers, also where the ends of the scale are not; a round end is one of them.
+  REQUIRE(ColorScale{.low = -6.7, .high = 8.38}.ticks() == std::vector<double>{-5, 0, 5});
+  REQUIRE(ColorScale{.low = 0.0031, .high = 0.0042}.ticks().size() == 6);
+  REQUIRE(ColorScale{.low = 0, .high = 0.5, .square_root = true}.ticks().back() == 0.5);
   const ColorScale both = scale_of_weights({-0.5, 0.25});
   REQUIRE(both.low == -0.5);
   REQUIRE(both.high == 0.5);
@@ -147,7 +152,8 @@ TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend
                    .scale_title = "weight",
                    .columns = 2,
                    .maps = {two_by_three(), two_by_three(), two_by_three()},
-                   .scale = {.square_root = true}};
+                   .scale = {.square_root = true},
+                   .words = &words_in("en")};
   const std::string xml = grid_picture(grid);
   require_well_formed(xml);
   // Row by row: 0 | 0.25 | 1, and 1 | nothing.
@@ -181,7 +187,7 @@ TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend
 }
 
 TEST_CASE("a heat map in a terminal aligns full-width labels with its cells") {
-  const std::string text = text_map(two_by_three(), {});
+  const std::string text = text_map(two_by_three(), {}, words_in("en"));
   REQUIRE(text ==
           "map\n"
           "       <\n"
@@ -191,7 +197,7 @@ TEST_CASE("a heat map in a terminal aligns full-width labels with its cells") {
           "   のb >\n"
           "猫 ..░░██\n"
           " a ██\n");
-  REQUIRE(text_legend({}) == ". below 0.2  ░ below 0.4  ▒ below 0.6  ▓ below 0.8  █ up to 1\n");
+  REQUIRE(text_legend({}, words_in("en")) == ". below 0.2  ░ below 0.4  ▒ below 0.6  ▓ below 0.8  █ up to 1\n");
 }
 
 TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which numbers a cell shows") {
@@ -210,7 +216,7 @@ TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which n
           map.row_axis.labels.assign(static_cast<std::size_t>(size), label);
           map.column_axis.labels = map.row_axis.labels;
         }
-        const std::string text = text_map(map, {});
+        const std::string text = text_map(map, {}, words_in("en"));
         INFO(size << " " << label << "\n" << text);
         for (const std::string& line : lines_of(text)) REQUIRE(display_width(line) <= 80);
         const bool merged = count(text, "a cell shows") == 1;
@@ -225,17 +231,38 @@ TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which n
 TEST_CASE("the picture of sinusoidal positions is well-formed for every size, and its numbers are right") {
   for (const auto& [length, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 3}, {300, 20}}) {
     const PositionFacts facts = position_facts(length, width, 100);
-    const std::string xml = positions_picture(facts);
+    const std::string xml = positions_picture(facts, words_in("en"));
     require_well_formed(xml);
     REQUIRE(count(xml, "nan") == 0);
     REQUIRE(count(xml, "inf") == 0);
-    for (const std::string& line : lines_of(positions_text(facts))) REQUIRE(display_width(line) <= 80);
+    for (const std::string& line : lines_of(positions_text(facts, words_in("en")))) REQUIRE(display_width(line) <= 80);
   }
-  const std::string odd = positions_text(position_facts(2, 3, 100)), even = positions_text(position_facts(2, 4, 100));
+  const std::string odd = positions_text(position_facts(2, 3, 100), words_in("en")),
+                    even = positions_text(position_facts(2, 4, 100), words_in("en"));
   REQUIRE(count(odd, "  columns    0 and    1          6.28\n  column     2                 135.37\n") == 1);
   REQUIRE(count(even, "  columns    2 and    3         62.83\n") == 1);
   const PositionFacts facts = position_facts(5, 4, 100);
   REQUIRE(std::abs(facts.encoding[3 * 4 + 2] - std::sin(0.3)) < 1e-15);
   REQUIRE(std::abs(facts.dot_products[3 * 5 + 1] - std::cos(2) - std::cos(0.2)) < 1e-14);
   REQUIRE(std::abs(facts.wavelengths[1] - 20 * std::acos(-1)) < 1e-12);
+}
+
+TEST_CASE("every language has all words of the drawings, and their formats take the same numbers") {
+  const PositionFacts facts = position_facts(300, 20, 100);
+  for (const std::string& language : maki::languages()) {
+    const maki::Words& words = words_in(language);
+    INFO(language);
+    const std::string xml = positions_picture(facts, words), text = positions_text(facts, words);
+    require_well_formed(xml);
+    REQUIRE(count(xml, " lang=\"" + language + "\"") == 1);
+    for (const std::string& line : lines_of(text)) REQUIRE(display_width(line) <= 80);
+    for (const char* const number : {"100", "20", "300"}) REQUIRE(count(lines_of(text).front(), number) == 1);
+    REQUIRE(count(text, "{") == 0);
+    const std::string run = fmt::format(fmt::runtime(words.step_of_run), "a/b", 7);
+    REQUIRE((count(run, "a/b") == 1 && count(run, "7") == 1));
+    const std::string described = fmt::format(fmt::runtime(words.description_of_weights), 2, 3, 4, 5);
+    for (const char* const number : {"2", "3", "4", "5"}) REQUIRE(count(described, number) == 1);
+  }
+  REQUIRE(count(positions_picture(facts, words_in("ja")), "波長") > 0);
+  REQUIRE_THROWS_WITH(words_in("jp"), ContainsSubstring("lang: must be one of en, ja; got jp"));
 }

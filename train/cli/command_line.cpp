@@ -16,7 +16,8 @@ namespace maki {
 
 namespace {
 
-// CLI11's help, without the mark {false} of options such as --no-bias and without the types of positional arguments.
+// CLI11's help, with aliases such as -o, without the mark {false} of options such as --no-bias and without the types of
+// positional arguments.
 class Help : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -24,7 +25,8 @@ class Help : public CLI::Formatter {
     constexpr std::string_view kCli11NegationMark = "{false}";
     if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
       name.erase(at, kCli11NegationMark.size());
-    return name;
+    const std::string alias = positional ? "" : short_alias(name);
+    return alias.empty() ? name : alias + ',' + name;
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";

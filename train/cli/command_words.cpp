@@ -160,6 +160,12 @@ bool add_option(const CLI::App& command, const std::string& argument, std::vecto
 
 }  // namespace
 
+std::string short_alias(std::string_view option) {
+  const auto* const alias = std::ranges::find_if(
+      kOptionAliases, [&](const Alias& known) { return known.alias[1] != '-' && known.name == option; });
+  return alias == std::end(kOptionAliases) ? "" : alias->alias;
+}
+
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments) {
   if (arguments.empty()) return {"--help"};
   if (arguments == std::vector<std::string>{"version"}) return {"--version"};

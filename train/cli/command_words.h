@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -15,6 +16,9 @@ namespace maki {
 /// and "version" "--version". Values of options, what follows "--", and words that it does not know are not changed.
 /// `app` need not have parsed anything.
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
+
+/// The alias of one letter for an option, such as "-o" for "--out"; empty if it has none.
+std::string short_alias(std::string_view option);
 
 /// CLI11 takes an argument in brackets, such as [MASK], for a list, and drops the brackets. canonical_arguments()
 /// therefore appends a byte to such an argument; this removes it.

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <fmt/ranges.h>
 #include <system_error>
 
 #include "autograd/core/check.h"
@@ -13,6 +14,8 @@ namespace maki {
 void add_drawing_options(const Command& command, DrawingOptions& o) {
   command.add_option("--out", o.out, "FILE.svg", "draw to this file, as SVG");
   add_force(command, o.force);
+  command.add_option("--lang", o.lang, fmt::format("{}", fmt::join(languages(), "|")),
+                     "language of the words in the drawing [en]");
   command.add_flag("--text", o.text, "draw in the terminal, at most 80 columns wide; the default without --out");
   command.add_flag("--csv", o.csv, "print the numbers as CSV, one per line");
   command.add_flag("--json", o.json, "print the numbers as JSON");
@@ -22,7 +25,12 @@ void check_drawing_options(const char* verb, const DrawingOptions& o) {
   const int forms = (o.out.empty() ? 0 : 1) + (o.text ? 1 : 0) + (o.csv ? 1 : 0) + (o.json ? 1 : 0);
   check(forms <= 1, "{}: --out, --text, --csv and --json are four forms of one result; use only one of them", verb);
   check_force("--out", o.out, o.force);
+  check(o.lang.empty() || (!o.csv && !o.json), "lang: is the language of a drawing; {} has no words; omit one of them",
+        o.csv ? "--csv" : "--json");
+  words_of(o);
 }
+
+const Words& words_of(const DrawingOptions& o) { return words_in(o.lang.empty() ? "en" : o.lang); }
 
 void write_picture(const OutputPath& out, const std::string& svg) {
   write_output(posix_file_system(), out, {text_bytes(svg)});

@@ -109,15 +109,15 @@ std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
   return labels;
 }
 
-HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head) {
+HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head, const Words& words) {
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
-  const char* const query_axis = maps.kind == "cross" ? "query: token being written" : "query: token that attends";
-  HeatMap map{.title = fmt::format("layer {}, head {}", layer, head),
+  const char* const query_axis = maps.kind == "cross" ? words.query_written : words.query;
+  HeatMap map{.title = fmt::format(fmt::runtime(words.layer_and_head), layer, head),
               .rows = queries,
               .columns = keys,
               .values = {},
               .row_axis = {query_axis, labels_of(maps.queries)},
-              .column_axis = {"key: token attended to", labels_of(maps.keys)}};
+              .column_axis = {words.key, labels_of(maps.keys)}};
   const double* const weights = weights_of(maps, layer, head);
   map.values.assign(weights, weights + queries * keys);
   for (std::int64_t t = 0; maps.causal && t < queries; ++t) {
@@ -127,34 +127,36 @@ HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head)
   return map;
 }
 
-std::string kind_text(const AttentionMaps& maps) {
-  if (maps.kind == "cross") return "attention of the decoder to the encoder's output";
-  const std::string owner = maps.kind == "self" ? "" : " of the " + maps.kind;
-  return "self-attention" + owner + (maps.causal ? "; no token attends to later ones" : "");
+std::string kind_text(const AttentionMaps& maps, const Words& words) {
+  if (maps.kind == "cross") return words.cross_attention;
+  const char* const kind = maps.kind == "encoder"   ? words.of_encoder
+                           : maps.kind == "decoder" ? words.of_decoder
+                                                    : words.self_attention;
+  return std::string(kind) + (maps.causal ? words.none_to_later : "");
 }
 
-HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
-  HeatMapGrid grid{.title = "Attention weights",
-                   .source = fmt::format("{}, step {}", escape_unprintable(loaded.path), loaded.state.step),
-                   .subtitle = kind_text(maps),
-                   .description = {},
-                   .scale_title = "weight",
-                   .columns = std::ssize(chosen.heads),
-                   .maps = {},
-                   .scale = {}};
+HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen, const Words& words) {
+  HeatMapGrid grid{
+      .title = words.attention_weights,
+      .source = fmt::format(fmt::runtime(words.step_of_run), escape_unprintable(loaded.path), loaded.state.step),
+      .subtitle = kind_text(maps, words),
+      .description = {},
+      .scale_title = words.weight,
+      .columns = std::ssize(chosen.heads),
+      .maps = {},
+      .scale = {},
+      .words = &words};
   if (grid.columns == 1) grid.columns = 4;  // layers beside each other
   std::vector<double> all;
   for (const std::int64_t layer : chosen.layers) {
     for (const std::int64_t head : chosen.heads) {
-      grid.maps.push_back(map_of(maps, layer, head));
+      grid.maps.push_back(map_of(maps, layer, head, words));
       all.insert(all.end(), grid.maps.back().values.begin(), grid.maps.back().values.end());
     }
   }
   grid.scale = scale_of_weights(all);
-  grid.description =
-      fmt::format("Heat maps of attention weights of {} and {}: the rows are queries ({}), the columns keys ({}).",
-                  pluralize(std::ssize(chosen.layers), "layer"), pluralize(std::ssize(chosen.heads), "head"),
-                  pluralize(std::ssize(maps.queries), "token"), pluralize(std::ssize(maps.keys), "token"));
+  grid.description = fmt::format(fmt::runtime(words.description_of_weights), chosen.layers.size(), chosen.heads.size(),
+                                 maps.queries.size(), maps.keys.size());
   return grid;
 }
 
@@ -206,13 +208,14 @@ int attend(const AttendFlags& o) {
                       chosen_numbers("head", o.head, loaded.state.config.n_head)};
   const AttentionMaps maps = compute(o, loaded);
   if (!o.drawing.out.empty()) {
-    write_picture({o.drawing.out, o.drawing.force, inputs_of_run(o.run)}, grid_picture(grid_of(loaded, maps, chosen)));
+    write_picture({o.drawing.out, o.drawing.force, inputs_of_run(o.run)},
+                  grid_picture(grid_of(loaded, maps, chosen, words_of(o.drawing))));
   } else if (o.drawing.json) {
     print_result(json_text(loaded, maps, chosen));
   } else if (o.drawing.csv) {
     print_result(csv_text(maps, chosen));
   } else {
-    print_result(grid_text(grid_of(loaded, maps, chosen)));
+    print_result(grid_text(grid_of(loaded, maps, chosen, words_of(o.drawing))));
   }
   return 0;
 }

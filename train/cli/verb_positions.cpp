@@ -57,13 +57,13 @@ int positions(const PositionsFlags& o) {
   check_drawing_options("positions", o.drawing);
   const PositionFacts facts = position_facts(o.length, o.width, o.base);
   if (!o.drawing.out.empty()) {
-    write_picture({o.drawing.out, o.drawing.force}, positions_picture(facts));
+    write_picture({o.drawing.out, o.drawing.force}, positions_picture(facts, words_of(o.drawing)));
   } else if (o.drawing.json) {
     print_result(json_text(facts));
   } else if (o.drawing.csv) {
     print_result(csv_text(facts));
   } else {
-    print_result(positions_text(facts));
+    print_result(positions_text(facts, words_of(o.drawing)));
   }
   return 0;
 }

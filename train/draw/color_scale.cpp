@@ -35,6 +35,17 @@ double largest(const std::vector<double>& values, bool absolute) {
   return most > 0 ? most : 1;
 }
 
+constexpr double kRoundingError = 1e-9;
+
+// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+double round_step(double least) {
+  for (double power = std::pow(10.0, std::floor(std::log10(least)));; power *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      if (factor * power >= least * (1 - kRoundingError)) return factor * power;
+    }
+  }
+}
+
 }  // namespace
 
 double ColorScale::share_of(double value) const {
@@ -49,20 +60,23 @@ int ColorScale::level(double value) const {
 double ColorScale::value_at(double share) const { return low + (high - low) * (square_root ? share * share : share); }
 
 std::vector<double> ColorScale::ticks() const {
-  std::vector<double> values = {low};
-  if (!square_root) {
-    for (const double share : {0.25, 0.5, 0.75}) values.push_back(value_at(share));
-  } else {
-    // 1, 2 or 5 times a power of ten, at least an eighth of the palette from each other and from the ends.
-    constexpr double kMinTickShare = 0.125;
-    for (double power = std::pow(10.0, std::floor(std::log10(high - low)) - 3); power <= high - low; power *= 10) {
+  // At least an eighth of the palette from each other.
+  constexpr double kMinTickShare = 0.125, kMaxIntervals = 6;
+  // The end of a scale, such as 0.6, is not missed because of a rounding error.
+  const double range = high - low, most = high + kRoundingError * range;
+  if (square_root) {
+    std::vector<double> values = {low};
+    for (double power = std::pow(10.0, std::floor(std::log10(range)) - 3); low + power <= most; power *= 10) {
       for (const double factor : {1.0, 2.0, 5.0}) {
-        const double value = low + factor * power, share = share_of(value);
-        if (share - share_of(values.back()) >= kMinTickShare && share <= 1 - kMinTickShare) values.push_back(value);
+        const double value = low + factor * power;
+        if (value <= most && share_of(value) - share_of(values.back()) >= kMinTickShare) values.push_back(value);
       }
     }
+    return values;
   }
-  values.push_back(high);
+  const double step = round_step(range / kMaxIntervals);
+  std::vector<double> values;
+  for (double k = std::ceil(low / step - kRoundingError); k * step <= most; ++k) values.push_back(k * step);
   return values;
 }
 

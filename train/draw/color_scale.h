@@ -26,7 +26,8 @@ struct ColorScale {
   /// The share of the palette that is below a value, from 0 (low) to 1 (high), and its inverse.
   double share_of(double value) const;
   double value_at(double share) const;
-  /// Values for a legend, ascending: low, high and a few between.
+  /// Values for a legend, ascending: multiples of 1, 2 or 5 times a power of ten; with square_root, such numbers
+  /// themselves beyond low.
   std::vector<double> ticks() const;
   /// The colour of a level, like "#ffffd9".
   std::string color(int level) const;

@@ -8,6 +8,7 @@
 
 #include "train/draw/color_scale.h"
 #include "train/draw/svg.h"
+#include "train/draw/words.h"
 
 namespace maki {
 
@@ -55,8 +56,8 @@ void draw_legend(Svg& svg, const ColorScale& scale, double x, double y, double h
 /// The map as shades in a terminal, at most 80 columns wide (except its title), lines ending in "\n": a blank for no
 /// number, then . ░ ▒ ▓ █ from low to high. Where a map is too large, a cell stands for several rows and columns, and a
 /// line says so. Requires: the labels of the rows leave room for cells.
-std::string text_map(const HeatMap& map, const ColorScale& scale);
+std::string text_map(const HeatMap& map, const ColorScale& scale, const Words& words);
 /// The line that explains the shades, ending in "\n".
-std::string text_legend(const ColorScale& scale);
+std::string text_legend(const ColorScale& scale, const Words& words);
 
 }  // namespace maki

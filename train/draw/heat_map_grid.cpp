@@ -51,7 +51,7 @@ std::string grid_picture(const HeatMapGrid& grid) {
                                  2 * kMargin + text_width(subtitle, kSubtitleSize)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
   const double height = kHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kMargin - kGap;
-  Svg svg(width, height, grid.title, grid.description);
+  Svg svg(width, height, grid.title, grid.description, grid.words->language);
   svg.text(kMargin, 30, grid.title, {.size = kTitleSize, .bold = true});
   svg.text(kMargin, 50, subtitle, {.size = kSubtitleSize});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
@@ -65,8 +65,8 @@ std::string grid_picture(const HeatMapGrid& grid) {
 
 std::string grid_text(const HeatMapGrid& grid) {
   std::string text = grid.title + '\n' + grid.source + '\n' + grid.subtitle + '\n';
-  for (const HeatMap& map : grid.maps) text += '\n' + text_map(map, grid.scale);
-  return text + '\n' + grid.scale_title + ": " + text_legend(grid.scale);
+  for (const HeatMap& map : grid.maps) text += '\n' + text_map(map, grid.scale, *grid.words);
+  return text + '\n' + grid.scale_title + ": " + text_legend(grid.scale, *grid.words);
 }
 
 }  // namespace maki

@@ -16,6 +16,7 @@ struct HeatMapGrid {
   std::int64_t columns = 1;             ///< maps beside each other in a picture, at least 1
   std::vector<HeatMap> maps;
   ColorScale scale;
+  const Words* words = nullptr;  ///< of the language in which the texts above are; never null when it is drawn
 };
 
 /// An SVG document. Where cells are too small for their labels, rows and columns have numbers instead. Requires: there

@@ -17,11 +17,12 @@ const ColorScale kSinusoidColors{.low = -1, .high = 1, .palette = ColorScale::Pa
 double cell_size(double room, std::int64_t count) { return std::max(0.25, room / static_cast<double>(count)); }
 
 // The wavelengths over the number of the pair of columns, on a logarithmic axis.
-void draw_wavelengths(Svg& svg, const PositionFacts& facts, double x, double y, double width, double height) {
+void draw_wavelengths(Svg& svg, const PositionFacts& facts, const Words& words, double x, double y, double width,
+                      double height) {
   const std::vector<double>& all = facts.wavelengths;
   const double lowest = std::floor(std::log10(all.front())), highest = std::ceil(std::log10(all.back()) + 1e-9);
   const auto place = [&](double value) { return y + height * (1 - (std::log10(value) - lowest) / (highest - lowest)); };
-  svg.text(x, y - 14, "wavelength of columns 2i and 2i+1", {.size = 13, .bold = true});
+  svg.text(x, y - 14, words.wavelength_of_pair, {.size = 13, .bold = true});
   for (double power = lowest; power <= highest; ++power) {
     const double at = place(std::pow(10.0, power));
     svg.line(x, at, x + width, at, "#e4e4e4");
@@ -40,13 +41,13 @@ void draw_wavelengths(Svg& svg, const PositionFacts& facts, double x, double y, 
     const double at = x + width * static_cast<double>(i) / static_cast<double>(last);
     svg.text(at, y + height + 16, std::to_string(i), {.size = 11, .anchor = TextStyle::Anchor::middle});
   }
-  svg.text(x + width / 2, y + height + 34, "pair of columns i", {.size = 11, .anchor = TextStyle::Anchor::middle});
-  svg.text(x - 58, y + height / 2, "wavelength (positions)",
+  svg.text(x + width / 2, y + height + 34, words.pair, {.size = 11, .anchor = TextStyle::Anchor::middle});
+  svg.text(x - 58, y + height / 2, words.wavelength_axis,
            {.size = 11, .anchor = TextStyle::Anchor::middle, .upward = true});
 }
 
-std::string summary(const PositionFacts& facts) {
-  return fmt::format("base {:g}, width {}, {} positions", facts.base, facts.width, facts.length);
+std::string summary(const PositionFacts& facts, const Words& words) {
+  return fmt::format(fmt::runtime(words.summary_of_positions), facts.base, facts.width, facts.length);
 }
 
 }  // namespace
@@ -70,28 +71,28 @@ PositionFacts position_facts(std::int64_t length, std::int64_t width, double bas
   return facts;
 }
 
-HeatMap PositionFacts::encoding_map() const {
-  return {.title = "encoding: row i is the vector p_i",
+HeatMap PositionFacts::encoding_map(const Words& words) const {
+  return {.title = words.encoding,
           .rows = length,
           .columns = width,
           .values = encoding,
-          .row_axis = {"position i", {}},
-          .column_axis = {"column", {}},
+          .row_axis = {words.position_i, {}},
+          .column_axis = {words.column, {}},
           .sampled = true};
 }
 
-HeatMap PositionFacts::dot_product_map() const {
-  return {.title = "dot products p_i · p_j",
+HeatMap PositionFacts::dot_product_map(const Words& words) const {
+  return {.title = words.dot_products,
           .rows = length,
           .columns = length,
           .values = dot_products,
-          .row_axis = {"position i", {}},
-          .column_axis = {"position j", {}},
+          .row_axis = {words.position_i, {}},
+          .column_axis = {words.position_j, {}},
           .sampled = true};
 }
 
-std::string positions_picture(const PositionFacts& facts) {
-  const HeatMap encoding = facts.encoding_map(), products = facts.dot_product_map();
+std::string positions_picture(const PositionFacts& facts, const Words& words) {
+  const HeatMap encoding = facts.encoding_map(words), products = facts.dot_product_map(words);
   const double square = cell_size(kMapHeight, facts.length);
   HeatMapPlace left{.cell = cell_size(kMapHeight, facts.width), .cell_height = square};
   HeatMapPlace right{.cell = square};
@@ -102,35 +103,33 @@ std::string positions_picture(const PositionFacts& facts) {
   right.x = left.x + wide + kLegendWidth + second.left;
   left.y = right.y = kHeading + std::max(margins.top, second.top);
   const double plot = left.y + side + 64, width = right.x + side + kLegendWidth;
-  Svg svg(width, plot + kPlotHeight + 34 + kMargin, "Sinusoidal positions",
-          fmt::format("Heat maps of the sinusoidal position encoding and of its dot products, and a plot of its "
-                      "wavelengths: {}.",
-                      summary(facts)));
-  svg.text(kMargin, 30, "Sinusoidal positions", {.size = 18, .bold = true});
-  svg.text(kMargin, 48, summary(facts), {.size = 12});
+  Svg svg(width, plot + kPlotHeight + 34 + kMargin, words.sinusoidal_positions,
+          fmt::format(fmt::runtime(words.description_of_positions), summary(facts, words)), words.language);
+  svg.text(kMargin, 30, words.sinusoidal_positions, {.size = 18, .bold = true});
+  svg.text(kMargin, 48, summary(facts, words), {.size = 12});
   draw_heat_map(svg, encoding, kSinusoidColors, left);
   draw_legend(svg, kSinusoidColors, left.x + wide + 16, left.y, std::min(side, 200.0), "p_i");
   const ColorScale product_colors = scale_of_range(facts.dot_products);
   draw_heat_map(svg, products, product_colors, right);
   draw_legend(svg, product_colors, right.x + side + 16, right.y, std::min(side, 200.0), "p_i · p_j");
-  draw_wavelengths(svg, facts, left.x + 34, plot, right.x + side - left.x - 34, kPlotHeight);
+  draw_wavelengths(svg, facts, words, left.x + 34, plot, right.x + side - left.x - 34, kPlotHeight);
   return svg.document();
 }
 
-std::string positions_text(const PositionFacts& facts) {
+std::string positions_text(const PositionFacts& facts, const Words& words) {
   const ColorScale products = scale_of_range(facts.dot_products);
-  std::string text = fmt::format("Sinusoidal positions: {}\n\n", summary(facts));
-  text += text_map(facts.encoding_map(), kSinusoidColors) + text_legend(kSinusoidColors) + '\n';
-  text += text_map(facts.dot_product_map(), products) + text_legend(products) + '\n';
-  text += "wavelengths, in positions\n";
+  std::string text = fmt::format("{}: {}\n\n", words.sinusoidal_positions, summary(facts, words));
+  text += text_map(facts.encoding_map(words), kSinusoidColors, words) + text_legend(kSinusoidColors, words) + '\n';
+  text += text_map(facts.dot_product_map(words), products, words) + text_legend(products, words) + '\n';
+  text += std::string(words.wavelengths) + '\n';
   const auto step = static_cast<std::size_t>((std::ssize(facts.wavelengths) + 15) / 16);
   for (std::size_t i = 0; i < facts.wavelengths.size(); i += step) {
     const std::size_t sine = 2 * i, cosine = sine + 1;
     const bool both = cosine < static_cast<std::size_t>(facts.width);
-    text +=
-        fmt::format("  {:<21}  {:>12.2f}\n",
-                    both ? fmt::format("columns {:>4} and {:>4}", sine, cosine) : fmt::format("column  {:>4}", sine),
-                    facts.wavelengths[i]);
+    text += fmt::format("  {:<21}  {:>12.2f}\n",
+                        both ? fmt::format(fmt::runtime(words.two_columns), sine, cosine)
+                             : fmt::format(fmt::runtime(words.one_column), sine),
+                        facts.wavelengths[i]);
   }
   return text;
 }

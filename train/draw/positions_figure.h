@@ -16,15 +16,15 @@ struct PositionFacts {
   std::vector<double> dot_products = {};  ///< p_i·p_j, [length, length]
   std::vector<double> wavelengths = {};   ///< of the columns 2i and 2i+1, in positions: [(width + 1) / 2]
 
-  HeatMap encoding_map() const;
-  HeatMap dot_product_map() const;
+  HeatMap encoding_map(const Words& words) const;
+  HeatMap dot_product_map(const Words& words) const;
 };
 /// Requires: length and width are at least 1. Throws Error unless base > 1.
 PositionFacts position_facts(std::int64_t length, std::int64_t width, double base);
 
 /// An SVG document: both heat maps and the wavelengths.
-std::string positions_picture(const PositionFacts& facts);
+std::string positions_picture(const PositionFacts& facts, const Words& words);
 /// The same for a terminal, with at most 16 of the wavelengths.
-std::string positions_text(const PositionFacts& facts);
+std::string positions_text(const PositionFacts& facts, const Words& words);
 
 }  // namespace maki

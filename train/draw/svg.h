@@ -24,8 +24,10 @@ std::string xml_text(std::string_view text);
 /// are.
 class Svg {
  public:
-  /// `title` and `description` are read aloud by screen readers, and browsers show the title.
-  Svg(double width, double height, std::string_view title, std::string_view description);
+  /// `title` and `description` are read aloud by screen readers, and browsers show the title. `language` is that of the
+  /// texts, as a tag of BCP 47; fonts have other characters in Japanese than in Chinese.
+  Svg(double width, double height, std::string_view title, std::string_view description,
+      std::string_view language = "en");
 
   void rectangle(double x, double y, double width, double height, std::string_view fill);
   /// A rectangle that is not filled, with a thin grey line.

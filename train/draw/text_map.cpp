@@ -126,13 +126,13 @@ std::string column_numbers(const HeatMap& map, const Fit& at) {
 
 }  // namespace
 
-std::string text_map(const HeatMap& map, const ColorScale& scale) {
+std::string text_map(const HeatMap& map, const ColorScale& scale, const Words& words) {
   const Fit at = fit(map);
   std::string text = map.title.empty() ? "" : map.title + '\n';
   if (at.rows * at.columns > 1) {
-    text += fmt::format(
-        "a cell shows the {} of {}; rows and columns have numbers\n", map.sampled ? "first" : "largest",
-        at.columns > 1 ? fmt::format("{} x {} numbers", at.rows, at.columns) : fmt::format("{} rows", at.rows));
+    const std::string several = at.columns > 1 ? fmt::format(fmt::runtime(words.block_of_numbers), at.rows, at.columns)
+                                               : fmt::format(fmt::runtime(words.rows), at.rows);
+    text += fmt::format(fmt::runtime(map.sampled ? words.shows_first : words.shows_largest), several) + '\n';
   }
   std::string header = at.columns > 1 || map.column_axis.labels.empty() ? "" : upright_labels(map, at);
   text += header.empty() ? column_numbers(map, at) : header;
@@ -150,12 +150,12 @@ std::string text_map(const HeatMap& map, const ColorScale& scale) {
   return text;
 }
 
-std::string text_legend(const ColorScale& scale) {
+std::string text_legend(const ColorScale& scale, const Words& words) {
   std::string text;
   for (std::size_t i = 0; i < kShades.size(); ++i) {
     const double share = static_cast<double>(i + 1) / static_cast<double>(kShades.size());
-    text += fmt::format("{}{} {} {:.2g}", i > 0 ? "  " : "", kShades[i], i + 1 < kShades.size() ? "below" : "up to",
-                        scale.value_at(share));
+    text += fmt::format("{}{} ", i > 0 ? "  " : "", kShades[i]) +
+            fmt::format(fmt::runtime(i + 1 < kShades.size() ? words.below : words.up_to), scale.value_at(share));
   }
   return text + '\n';
 }
