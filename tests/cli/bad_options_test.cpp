@@ -164,6 +164,8 @@ TEST_CASE("an option that has no effect with the others is refused: exit 2") {
       {{"--ngram-rows", "50"}, {"ngram_rows: has an effect only if ngram_orders is not none"}},
       {{"--ngram-dropout", "0.5"}, {"ngram_dropout"}},
       {{"--ngram-lr-factor", "2"}, {"ngram_lr_factor"}},
+      {{"--schedule", "constant"}, {"min_lr: has an effect only if schedule is not constant", "omit --min-lr"}},
+      {{"--schedule", "inverse_sqrt"}, {"lr_decay_steps: has an effect only if schedule is cosine or linear or wsd"}},
       {{"--no-early-stop", "--patience", "2"}, {"patience: has an effect only if early_stop is true"}}};
   for (const Refused& refused : all) {
     require_refused(run_maki(Arguments{"train", corpus, "--out", folder / "run"} + kSmall + refused.options), 2,

@@ -1,6 +1,7 @@
 // Small training runs of the binary: a generated corpus and a model that trains within a second.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ inline const Arguments kSmall = {
     "--batch-size", "3",      "--grad-accum",    "3",  "--dropout",        "0.1", "--grad-clip",           "0.5",
     "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
     "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
+
+/// The arguments without an option and its value.
+inline Arguments without(const std::string& option, Arguments arguments) {
+  const auto at = std::ranges::find(arguments, option);
+  arguments.erase(at, at + 2);
+  return arguments;
+}
 
 /// Requires exit code 0, and returns its argument.
 inline Finished require_ok(const Finished& finished) {

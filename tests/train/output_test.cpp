@@ -15,6 +15,7 @@
 #include "tests/train/faulty_file_system.h"
 #include "train/config/error.h"
 #include "train/run/atomic_file.h"
+#include "train/run/run_directory.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -242,6 +243,19 @@ TEST_CASE("files with the names of others' temporary files are left as they are,
   const std::string long_name(250, 'n');
   write(posix_file_system(), folder / long_name);
   REQUIRE(read_bytes(folder / long_name) == kNew);
+}
+
+TEST_CASE("a directory that another process fills meanwhile is left to it, and whoever chose its name is told") {
+  // The real file system, in which another process is faster.
+  struct Overtaken final : FileSystem {
+    int rename(const std::string& from, const std::string& to) override {
+      if (to.ends_with("/x")) write_directory(posix_file_system(), to);
+      return FileSystem::rename(from, to);
+    }
+  } fs;
+  const TemporaryFolder folder;
+  REQUIRE_THROWS_AS(write_directory(fs, folder / "x"), OccupiedRun);
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"x", "x/a: " + kNew, "x/b: another"});
 }
 
 TEST_CASE("a name that is taken is neither written to nor removed") {

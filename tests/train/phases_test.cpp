@@ -12,11 +12,12 @@ using namespace maki::tests;
 
 namespace {
 
-const Arguments kHabit = {"--log-interval", "1", "--lr-decay-steps", "0", "--keep-last", "100"};
+const Arguments kHabit = {"--log-interval", "1", "--keep-last", "100"};
 
-std::string trained(const TemporaryFolder& folder, const std::string& name, const Arguments& more = {}) {
+std::string trained(const TemporaryFolder& folder, const std::string& name, const Arguments& more = {},
+                    const Arguments& base = without("--lr-decay-steps", kSmall)) {
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / name;
-  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "20"} + kSmall + kHabit + more));
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "20"} + base + kHabit + more));
   return run;
 }
 
@@ -51,7 +52,8 @@ TEST_CASE(
   REQUIRE(learning_rate(run, 24) == 0.0003);
   REQUIRE(config_of(checkpoint(run, 24)).phases.empty());
   // A schedule without a horizon needs no new phase.
-  const std::string constant = trained(folder, "constant", {"--schedule", "constant"});
+  const std::string constant =
+      trained(folder, "constant", {"--schedule", "constant"}, without("--min-lr", without("--lr-decay-steps", kSmall)));
   REQUIRE_FALSE(contains(resumed(constant, {}).err, "--rewarm"));
   require_ok(resumed(constant, {"--max-steps", "22"}));
   REQUIRE(learning_rate(constant, 22) == 0.003);

@@ -34,10 +34,8 @@ struct Machine : StepTimer {
 };
 
 PlanRequest request_for(std::int64_t characters, double seconds, std::int64_t distinct = 65) {
-  PlanRequest request{.text = {.bytes = characters, .characters = characters, .distinct = distinct},
-                      .seconds = seconds,
-                      .config = {},
-                      .is_fixed = {}};
+  PlanRequest request{
+      .text = {.bytes = characters, .characters = characters, .distinct = distinct}, .seconds = seconds, .config = {}};
   apply_preset(request.config, "quickstart");
   fill_open_fields(request.config);
   return request;

@@ -165,7 +165,7 @@ struct Carried {
 Carried carry_out(const Corpus& corpus, double slower, const std::optional<Carried>& before) {
   constexpr double kSeconds = 60;
   Carried done;
-  PlanRequest request{.text = text_facts(corpus), .seconds = kSeconds, .config = {}, .is_fixed = {}};
+  PlanRequest request{.text = text_facts(corpus), .seconds = kSeconds, .config = {}};
   apply_preset(request.config, "quickstart");
   fill_open_fields(request.config);
   Machine machine(slower);

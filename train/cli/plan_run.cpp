@@ -74,7 +74,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds) {
   constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available; chosen without a measurement
-  PlanRequest request{.text = {}, .seconds = seconds, .config = config, .is_fixed = {}};
+  PlanRequest request{.text = {}, .seconds = seconds, .config = config};
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
@@ -82,10 +82,8 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   return request;
 }
 
-Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
-              const Tokenizer* tokenizer) {
-  PlanRequest request = plan_request(config, flags, seconds);
-  request.text = text_facts(corpus, tokenizer, config.respect_documents, config.val_fraction);
+Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer) {
+  request.text = text_facts(corpus, tokenizer, request.config.respect_documents, request.config.val_fraction);
   const bool prepared = corpus.prepared != nullptr;
   request.is_fixed = [given = request.is_fixed, tokenizer, prepared](std::string_view field) {
     return given(field) || (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && prepared);

@@ -35,8 +35,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds);
 /// The plan for a text, of whose time measuring steps takes a part; `tokenizer` is that of fixed_tokenizer(). Throws
 /// what make_plan() throws.
-Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
-              const Tokenizer* tokenizer);
+Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer);
 /// What was planned, in one line, and a second one if the machine is busy.
 std::vector<std::string> plan_summary(const Plan& plan);
 /// The values that were chosen, each with its reason.

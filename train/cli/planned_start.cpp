@@ -15,15 +15,22 @@ double seconds_since(PlannedStart::Clock::time_point start) {
 
 double PlannedStart::left() const { return seconds_ - seconds_since(start_); }
 
+PlanRequest PlannedStart::request(const Config& config) const {
+  PlanRequest request = plan_request(config, options_.flags, left());
+  request.has_weights = !options_.init_from.empty();
+  if (options_.force) request.memory = std::nullopt;
+  return request;
+}
+
 void PlannedStart::choose_model(Config& config, const Corpus& corpus,
                                 const std::shared_ptr<const Tokenizer>& tokenizer) {
   const ConfigFlags& flags = options_.flags;
   if (options_.init_from.empty() && chooses_model(config)) {
-    plan_ = plan_run(config, flags, corpus, left(), fixed_tokenizer(config, flags, corpus, tokenizer).get());
+    plan_ = plan_run(request(config), corpus, fixed_tokenizer(config, flags, corpus, tokenizer).get());
     config = plan_->config;
     has_length_ = true;
   } else if (options_.init_from.empty()) {
-    plan_ = choose_size(plan_request(config, flags, left()), std::ssize(corpus.text));
+    plan_ = choose_size(request(config), std::ssize(corpus.text));
     config = plan_->config;
   }
   flags.complete(config);
@@ -31,11 +38,8 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
 
 void PlannedStart::choose_length(Config& config, const Task& task) {
   if (!has_length_) {
-    PlanRequest request = plan_request(config, options_.flags, left());
-    request.has_weights = !options_.init_from.empty();
-    if (options_.force) request.memory = std::nullopt;
     MeasuredStepTimer timer;
-    Plan plan = plan_length(request, task, timer);
+    Plan plan = plan_length(request(config), task, timer);
     if (plan_) plan.choices.insert(plan.choices.begin(), plan_->choices.begin(), plan_->choices.end());
     plan_ = std::move(plan);
     config = plan_->config;

@@ -34,6 +34,7 @@ class PlannedStart {
 
  private:
   double left() const;
+  PlanRequest request(const Config& config) const;
 
   const TrainOptions& options_;
   double seconds_;

@@ -20,13 +20,24 @@ struct ImportFlags {
   bool force = false, json = false;
 };
 
+// Another process may meanwhile have taken the default directory: then the next.
+Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer, ImportFlags& o) {
+  for (;;) {
+    o.out = default_run_path(o.path);
+    try {
+      return import_run(model, tokenizer, OutputPath(o.out));
+    } catch (const OccupiedRun&) {
+      to_stderr("another run has taken {}; this one gets the next number\n", escape_unprintable(o.out));
+    }
+  }
+}
+
 int import_model(ImportFlags& o) {
-  if (o.out.empty()) o.out = default_run_path(o.path);
   const OutputPath out(o.out, o.force, {o.path});
-  require_directory_place(out);  // before time is spent
+  if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);
   const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);
-  const Imported run = import_run(model, *tokenizer, out);
+  const Imported run = o.out.empty() ? import_to_default(model, *tokenizer, o) : import_run(model, *tokenizer, out);
   if (run.padding > 0) {
     to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
               pluralize(run.vocab_size, "token"));

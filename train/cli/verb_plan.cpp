@@ -66,7 +66,7 @@ int print_plan(const PlanOptions& o) {
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
-  const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes, tokenizer.get());
+  const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get());
   o.flags.require_effect(plan.config);
   if (o.json) {
     fmt::print("{}\n", plan_json(plan).dump(2));

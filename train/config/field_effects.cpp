@@ -86,6 +86,8 @@ const std::vector<Dependence>& dependences() {
         {"momentum", "optimizer", {"sgd", "muon"}},
         {"nesterov", "optimizer", {"sgd"}},
         {"muon_lr", "optimizer", {"muon"}},
+        {"min_lr", "schedule", {"constant"}, true},
+        {"lr_decay_steps", "schedule", {"cosine", "linear", "wsd"}},
         {"vocab_size", "tokenizer", {"bpe"}},
         {"position_base", "positions", {"sinusoidal", "rotary"}},
         {"lora_alpha", "lora_rank", {"0"}, true},

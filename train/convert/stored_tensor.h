@@ -33,10 +33,14 @@ struct StoredTensors {
 
   /// Null if there is no tensor of this name.
   const StoredTensor* find(std::string_view name) const;
-  /// Reads the first values.size() numbers of one of the tensors as T, float or double. Throws CheckpointError, naming
-  /// file and tensor, if they cannot be read. Requires: is_readable(tensor.type), and it has as many.
+  /// Reads values.size() numbers of one of the tensors, from number `first` on, as T, float or double. Throws
+  /// CheckpointError, naming file and tensor, if they cannot be read. Requires: is_readable(tensor.type), and it has as
+  /// many.
   template <class T>
-  void read(const StoredTensor& tensor, std::span<T> values) const;
+  void read(const StoredTensor& tensor, std::span<T> values, std::size_t first = 0) const;
+  /// Whether two of the tensors have the same shape and numbers, which may be stored with different precision. False
+  /// for types that cannot be read. Throws what read() throws.
+  bool are_equal(const StoredTensor& a, const StoredTensor& b) const;
   /// Adds those of another file. Throws CorruptFile if a name is in both.
   void merge(StoredTensors other);
 };

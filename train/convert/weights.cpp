@@ -142,21 +142,6 @@ const StoredTensor* find_stored(const StoredTensors& stored, const std::string& 
   return !prefix.empty() && name.starts_with(prefix) ? stored.find(name.substr(prefix.size())) : nullptr;
 }
 
-bool same_values(const StoredTensor& a, const StoredTensor& b) {
-  if (a.shape != b.shape || !is_readable(a.type) || !is_readable(b.type)) return false;
-  if (a.type == b.type) return std::ranges::equal(a.bytes, b.bytes);
-  constexpr std::size_t kPart = 1 << 16;  // numbers that are converted at once
-  std::vector<double> of_a(kPart), of_b(kPart);
-  const std::size_t width_a = bits_of(a.type) / 8, width_b = bits_of(b.type) / 8, count = a.bytes.size() / width_a;
-  for (std::size_t at = 0; at < count; at += kPart) {
-    const std::size_t n = std::min(kPart, count - at);
-    read_numbers(a.type, a.bytes.subspan(at * width_a, n * width_a), std::span(of_a).first(n));
-    read_numbers(b.type, b.bytes.subspan(at * width_b, n * width_b), std::span(of_b).first(n));
-    if (!std::equal(of_a.begin(), of_a.begin() + static_cast<std::ptrdiff_t>(n), of_b.begin())) return false;
-  }
-  return true;
-}
-
 std::int64_t check_weights(const StoredTensors& stored, const std::vector<NamePair>& names, const ReadingRules& rules,
                            const ParameterStore& store) {
   std::set<std::string> used, found;

@@ -19,9 +19,6 @@ struct ReadingRules {
 /// The tensor of this name, which has the optional prefix, or else of the name without it; null if there is none.
 const StoredTensor* find_stored(const StoredTensors& stored, const std::string& name, const ReadingRules& rules);
 
-/// Whether two tensors have the same shape and equal numbers, whatever their types. False if a type is not read.
-bool same_values(const StoredTensor& a, const StoredTensor& b);
-
 /// Throws CheckpointError, naming the tensor, if one is missing, has another shape or a type that is not read, or if
 /// there is one that the model lacks; Error if the table has no row for a parameter. Of parameters by token there may
 /// be more rows than in the store; returns how many more. The store need not be sealed, so that no memory is allocated

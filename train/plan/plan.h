@@ -23,10 +23,16 @@ struct PlanRequest {
   TextFacts text;
   double seconds = 0;  ///< from now to the end of the run
   Config config;       ///< the values of the fields that are fixed, and defaults of the others
-  /// Whether the user has given this field a value, which the plan then keeps. Empty: none.
-  std::function<bool(std::string_view field)> is_fixed;
+  /// Whether the user has given this field a value, which the plan then keeps.
+  std::function<bool(std::string_view field)> is_fixed = [](std::string_view) { return false; };
   bool has_weights = false;                           ///< the run begins with the weights of another
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
+
+  /// Whether the user has asked for n-gram tables.
+  bool wants_tables() const {
+    if (is_fixed("ngram_orders")) return config.ngram_orders != "none";
+    return is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
+  }
 };
 
 /// Fields that were chosen together, and why.

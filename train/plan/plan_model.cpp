@@ -26,7 +26,7 @@ std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", secon
 void Planner::choose_tokenizer() {
   const TextFacts& text = request_.text;
   text_.by_heart = text.characters < kByHeart && !is_fixed("val_fraction") && !is_fixed("ngram_prior") &&
-                   !wants_tables() && !plan_.config.respect_documents;
+                   !request_.wants_tables() && !plan_.config.respect_documents;
   if (text_.by_heart) {
     choose({{"tokenizer", "char"}, {"val_fraction", "0"}},
            fmt::format("{} are so few that the text is learned by heart", pluralize(text.characters, "character")));
@@ -55,15 +55,10 @@ bool chooses_model(const Config& config) {
   return (config.model == "gpt" || config.model == "linear") && config.task == "next_token" && config.freeze.empty();
 }
 
-bool Planner::wants_tables() const {
-  if (is_fixed("ngram_orders")) return plan_.config.ngram_orders != "none";
-  return is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
-}
-
 // The counts alone know more than a few seconds of training, but some time must be left to the network.
 bool Planner::can_have_prior(std::int64_t tokens) const {
   constexpr double kShare = 0.5;
-  if (wants_tables() || is_fixed("ngram_orders")) return false;
+  if (request_.wants_tables() || is_fixed("ngram_orders")) return false;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior == 0) return false;
   return prior_seconds(tokens) <= kShare * request_.seconds;
 }
@@ -116,7 +111,7 @@ void Planner::choose_model() {
   // With words as tokens, tables add little: @stories has 0.387 nats per character after 1.2 passes with them, 0.314
   // after 2.2 passes without.
   const bool tables = !text_.by_heart && text_.prior != PriorUse::certain;
-  if (tables && (plan_.config.tokenizer != "word" || wants_tables())) choose_tables();
+  if (tables && (plan_.config.tokenizer != "word" || request_.wants_tables())) choose_tables();
   choose_batch();
   const ShapeChoice choice = choose_shape(plan_.config, request_, text_, timer_);
   shape_ = choice.shape;

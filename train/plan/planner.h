@@ -22,7 +22,7 @@ class Choices {
     const char* field;
     std::string text;
   };
-  bool is_fixed(std::string_view field) const { return request_.is_fixed && request_.is_fixed(field); }
+  bool is_fixed(std::string_view field) const { return request_.is_fixed(field); }
   /// Sets those of the fields that the user has not fixed.
   void choose(const std::vector<Value>& values, const std::string& reason);
   void record(const std::vector<std::string>& fields, const std::string& reason);
@@ -56,7 +56,6 @@ class Planner : Choices {
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
   bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_tokens < kVeryShortText; }
   void choose_tokenizer();
-  bool wants_tables() const;
   bool can_have_prior(std::int64_t tokens) const;
   PriorUse prior_use() const;
   void choose_tables();

@@ -59,13 +59,11 @@ double tokens_of(const Candidate& c, double steps, double train_tokens, double u
 }
 
 // Whether the recipe fits the text and what the user has given about tables.
-bool is_allowed(Recipe recipe, const Config& config, const PlanRequest& request, const LearnedText& text) {
-  const auto is_fixed = [&](const char* name) { return request.is_fixed && request.is_fixed(name); };
+bool is_allowed(Recipe recipe, const PlanRequest& request, const LearnedText& text) {
   if (recipe == prior) return text.prior != PriorUse::no;
   if (text.prior == PriorUse::certain) return false;
-  if (is_fixed("ngram_orders") && config.ngram_orders == "none") return recipe == network;
-  const bool wanted =
-      is_fixed("ngram_orders") || is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
+  const bool wanted = request.wants_tables();
+  if (request.is_fixed("ngram_orders") && !wanted) return recipe == network;
   if (wanted && recipe == network) return false;
   return recipe != network_with_tables || text.train_tokens >= kShortText;
 }
@@ -83,7 +81,7 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
                                       const LearnedText& text) {
   std::vector<Candidate> list;
   for (ModelShape shape : shape_table(config, text).shapes) {
-    if (!is_allowed(shape.recipe, config, request, text)) continue;
+    if (!is_allowed(shape.recipe, request, text)) continue;
     const auto has_prior = [](const Candidate& c) { return c.shape.recipe == prior; };
     const bool is_larger = shape.recipe == prior && std::ranges::any_of(list, has_prior);
     if (is_larger && text.train_tokens < kVeryShortText) continue;
@@ -136,7 +134,7 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
 
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
   const auto choose = [&](const char* name, auto Config::*member, auto value) {
-    if (!request.is_fixed || !request.is_fixed(name)) config.*member = value;
+    if (!request.is_fixed(name)) config.*member = value;
   };
   choose("n_layer", &Config::n_layer, shape.n_layer);
   choose("n_embd", &Config::n_embd, shape.n_embd);
@@ -158,7 +156,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   choose("n_head", &Config::n_head, ceil_div(config.n_head, kv_heads) * kv_heads);
   // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
   if (config.n_embd % config.n_head != 0) {
-    if (request.is_fixed && request.is_fixed("n_embd")) {
+    if (request.is_fixed("n_embd")) {
       choose("n_head", &Config::n_head, kv_heads);
     } else {
       config.n_embd += config.n_head - config.n_embd % config.n_head;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "train/config/error.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -153,8 +154,9 @@ OutputPlace require_directory_place(const OutputPath& out) {
   const bool read =
       std::ranges::any_of(out.inputs, [&](const std::string& each) { return contains_input(*status, each); });
   check(!read, "{}: contains what this command reads and cannot be its output; choose another name", out.path);
-  check(out.force || file_names(place.path).empty(),
-        "{}: exists already and is not an empty directory; choose another name, or replace it with --force", out.path);
+  check<OccupiedRun>(
+      out.force || file_names(place.path).empty(),
+      "{}: exists already and is not an empty directory; choose another name, or replace it with --force", out.path);
   place.mode = status->st_mode & 07777U;
   return place;
 }
@@ -212,12 +214,13 @@ void OutputDirectory::commit() {
   const bool allowed = !place_.mode || chmod(path().c_str(), *place_.mode) == 0;
   check<CheckpointError>(allowed, "{}: chmod failed: {}", path(), std::strerror(errno));
   if (file_names(place).empty()) {
-    const int renamed = fs_.rename(path(), place);
+    const int renamed = fs_.rename(path(), place), reason = errno;
+    if (renamed != 0) require_directory_place(out_);  // another process may have filled it
     check<CheckpointError>(renamed == 0, "{}: cannot be made or replaced: {}; choose another name", place,
-                           std::strerror(errno));
+                           std::strerror(reason));
     temporary_.keep();
   } else {
-    require_directory_place(out_);  // again: another process may have filled it
+    require_directory_place(out_);
     const std::string other = first_without_counterpart(place, path());
     check(other.empty(), "{}: contains {}, which this command does not write; choose another name", out_.path, other);
     const int exchanged = fs_.exchange(path(), place);

@@ -16,7 +16,7 @@ namespace maki {
 /// Whether a file of this name in the directory of checkpoints is a temporary file of replace_file_atomically().
 bool is_temporary_checkpoint(std::string_view name);
 
-/// A directory cannot be used for a new run, because it belongs to another one or to the user.
+/// A directory cannot be used for a new run or another output, because it belongs to another one or to the user.
 class OccupiedRun : public Error {
  public:
   using Error::Error;
