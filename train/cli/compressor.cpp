@@ -152,7 +152,7 @@ ReportLine measure_compressor(const std::string& name, const std::vector<std::st
   return {name,
           fmt::format("{:.4f} nats per character: {} compressed{}", nats,
                       pluralize(static_cast<std::int64_t>(bytes), "byte"), what),
-          {{"against", {{"compressor", name}, {"bytes", bytes}, {"nats_per_character", nats}}}}};
+          {{"against", Facts{{"compressor", name}, {"bytes", bytes}, {"nats_per_character", nats}}}}};
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "data/dataset/dataset.h"
 #include "data/text/error.h"
@@ -22,8 +23,8 @@ const std::string& file_of(const Corpus& corpus, std::string_view part) {
 }
 
 // All facts about a text; without targets there is nothing else to say about it.
-nlohmann::ordered_json facts_of(const LoadedModel& loaded, const std::string& text, std::int64_t stride) {
-  if (encode_pieces(*loaded.tokenizer, {text}).size() < 2) return {{"targets", 0}};
+Facts facts_of(const LoadedModel& loaded, const std::string& text, std::int64_t stride) {
+  if (encode_pieces(*loaded.tokenizer, {text}).size() < 2) return Facts{{"targets", 0}};
   Corpus alone;
   alone.text = text;
   const std::unique_ptr<Task> task = make_eval_task(loaded.state.config, alone, loaded.tokenizers,
@@ -32,20 +33,24 @@ nlohmann::ordered_json facts_of(const LoadedModel& loaded, const std::string& te
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, 0, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
-  nlohmann::ordered_json facts;
-  for (const ReportLine& line : task->measure(*loaded.model, {loss, batches, batches}, {}, {}))
-    facts.update(line.facts);
-  for (const char* const of_the_whole :
-       {"part", "unknown", "unknown_characters", "stride", "batches", "batches_of_text"})
-    facts.erase(of_the_whole);
+  constexpr std::string_view kOfTheWhole[] = {"part",   "unknown", "unknown_characters",
+                                              "stride", "batches", "batches_of_text"};
+  Facts facts;
+  for (const ReportLine& line : task->measure(*loaded.model, {loss, batches, batches}, {}, {})) {
+    std::ranges::copy_if(line.facts, std::back_inserter(facts), [&](const NamedFact& fact) {
+      return std::ranges::find(kOfTheWhole, fact.name) == std::end(kOfTheWhole);
+    });
+  }
   return facts;
 }
 
-std::string describe(const nlohmann::ordered_json& facts) {
-  const std::string targets = pluralize(facts.at("targets").get<std::int64_t>(), "target");
-  if (!facts.contains("val_loss")) return targets;
-  const auto number = [&](const char* key) { return facts.at(key).get<double>(); };
-  if (!facts.contains("bits_per_byte")) return fmt::format("{:.4f} nats per target, {}", number("val_loss"), targets);
+std::string describe(const Facts& facts) {
+  const auto has = [&](const char* name) { return std::ranges::find(facts, name, &NamedFact::name) != facts.end(); };
+  const auto value = [&](const char* name) { return std::ranges::find(facts, name, &NamedFact::name)->value.value; };
+  const auto number = [&](const char* name) { return std::get<double>(value(name)); };
+  const std::string targets = pluralize(std::get<std::int64_t>(value("targets")), "target");
+  if (!has("val_loss")) return targets;
+  if (!has("bits_per_byte")) return fmt::format("{:.4f} nats per target, {}", number("val_loss"), targets);
   return fmt::format("{:.4f} nats per token, {:.4f} bits/byte, {:.4f} bits/char, {}", number("val_loss"),
                      number("bits_per_byte"), number("bits_per_character"), targets);
 }
@@ -54,20 +59,19 @@ std::string describe(const nlohmann::ordered_json& facts) {
 
 std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request) {
   std::vector<ReportLine> list;
-  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  Fact::List files;
   check<CorpusError>(corpus.prepared == nullptr, "{}: contains tokens, and --per-file measures files of text; omit it",
                      corpus.files.at(0));
   const std::vector<std::string_view> parts =
       request.own ? split_text(corpus, loaded.state.config.val_fraction).val : file_texts(corpus);
   for (const std::string_view part : parts) {
     const KnownText known = known_text(*loaded.tokenizer, {part}, parse_unknown_policy(request.unknown));
-    nlohmann::ordered_json facts = facts_of(loaded, std::string(known.pieces.at(0)), request.stride);
-    facts["unknown_characters"] = known.unknown;
+    Facts facts = facts_of(loaded, std::string(known.pieces.at(0)), request.stride);
     const std::string& name = file_of(corpus, part);
     list.push_back({"file", fmt::format("{}: {}", escape_unprintable(name), describe(facts))});
-    nlohmann::ordered_json file{{"file", name}};
-    file.update(facts);
-    files.push_back(std::move(file));
+    facts.insert(facts.begin(), {"file", name});
+    facts.push_back({"unknown_characters", known.unknown});
+    files.emplace_back(std::move(facts));
   }
   list.push_back({"", "", {{"files", files}}});
   return list;

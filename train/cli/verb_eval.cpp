@@ -15,6 +15,7 @@
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/compressor.h"
 #include "train/cli/eval_files.h"
+#include "train/cli/facts_json.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
@@ -108,9 +109,7 @@ void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Re
     return;
   }
   nlohmann::ordered_json facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}};
-  for (const ReportLine& m : measured) {
-    if (m.facts.is_object()) facts.update(m.facts);
-  }
+  facts.update(to_json(measured));
   // Bytes of paths that are not UTF-8 are replaced.
   fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

@@ -76,15 +76,15 @@ std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Datas
 
 std::vector<ReportLine> measure_adapting(const AdaptiveLoss& loss, const AdaptiveOptions& options, bool own,
                                          double tokens_per_character) {
-  nlohmann::ordered_json facts{{"window", loss.window},
-                               {"learning_rate", options.network.learning_rate},
-                               {"decay", options.network.decay},
-                               {"targets", loss.targets},
-                               {"windows", loss.windows}};
+  Facts facts{{"window", loss.window},
+              {"learning_rate", options.network.learning_rate},
+              {"decay", options.network.decay},
+              {"targets", loss.targets},
+              {"windows", loss.windows}};
   std::vector<ReportLine> list;
   const auto report = [&](const char* label, const char* key, double nats, const std::string& what) {
     const double per_character = nats * tokens_per_character;
-    facts[key] = {{"loss", nats}, {"nats_per_character", per_character}};
+    facts.push_back({key, Facts{{"loss", nats}, {"nats_per_character", per_character}}});
     list.push_back({label, fmt::format("{:.4f} nats per token, {:.4f} per character: {}", nats, per_character, what)});
   };
   report("adapting", "network", loss.network,

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "train/loop/facts.h"
 
 namespace maki {
 
@@ -19,10 +20,10 @@ struct SampledLoss {
   std::int64_t taken, batches;  ///< how many of how many
 };
 
-/// A line of text for people, and keys with values for programs. Either may be empty.
+/// A line of text for people, and facts for programs. Either may be empty.
 struct ReportLine {
   std::string label, text;
-  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+  Facts facts = {};
 };
 /// The number of targets and batches that a loss covers; `what` says of which data.
 ReportLine measure_extent(const std::string& what, const SampledLoss& sampled);
