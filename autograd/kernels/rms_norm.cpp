@@ -79,7 +79,7 @@ void rms_norm_backward_rows(std::int64_t rows, std::int64_t cols, const T* x, co
 }
 
 template <class T>
-void rms_norm_heads_forward_rows(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
+void rms_norm_heads_forward_rows(const NormedHeads& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
   const std::int64_t size = shape.head_size, normalized = shape.normalized();
   for (std::int64_t i = 0; i < shape.rows; ++i, x += shape.width, y += shape.width, rrms += shape.heads) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
@@ -90,7 +90,7 @@ void rms_norm_heads_forward_rows(const HeadRows& shape, const T* x, const T* wei
 }
 
 template <class T>
-void rms_norm_heads_backward_rows(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy,
+void rms_norm_heads_backward_rows(const NormedHeads& shape, const T* x, const T* weight, const T* rrms, const T* dy,
                                   Sink<T> dx, T* partial) {
   const std::int64_t size = shape.head_size, normalized = shape.normalized();
   if (partial != nullptr) std::fill(partial, partial + normalized, T{0});
@@ -167,26 +167,26 @@ template void rms_norm_backward(std::int64_t, std::int64_t, const double*, const
                                 Sink<double>, Sink<double>, double*);
 
 template <class T>
-void rms_norm_heads_forward(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
+void rms_norm_heads_forward(const NormedHeads& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
   const auto kernel = MAKI_DISPATCH(rms_norm_heads_forward_rows, T);
   parallel_ranges(shape.rows, 2 * shape.width + kRowWork, [&](std::int64_t begin, std::int64_t end) {
-    HeadRows part = shape;
+    NormedHeads part = shape;
     part.rows = end - begin;
     const std::int64_t at = begin * shape.width;
     kernel(part, x + at, weight, eps, y + at, rrms + begin * shape.heads);
   });
 }
-template void rms_norm_heads_forward(const HeadRows&, const float*, const float*, double, float*, float*);
-template void rms_norm_heads_forward(const HeadRows&, const double*, const double*, double, double*, double*);
+template void rms_norm_heads_forward(const NormedHeads&, const float*, const float*, double, float*, float*);
+template void rms_norm_heads_forward(const NormedHeads&, const double*, const double*, double, double*, double*);
 
 template <class T>
-void rms_norm_heads_backward(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy, Sink<T> dx,
-                             Sink<T> dweight, T* scratch) {
+void rms_norm_heads_backward(const NormedHeads& shape, const T* x, const T* weight, const T* rrms, const T* dy,
+                             Sink<T> dx, Sink<T> dweight, T* scratch) {
   const auto kernel = MAKI_DISPATCH(rms_norm_heads_backward_rows, T);
   const std::int64_t blocks = ceil_div(shape.rows, kBlockRows), normalized = shape.normalized();
   parallel_for(blocks, kBlockRows * (3 * shape.width + kRowWork), [&](std::int64_t block) {
     const std::int64_t begin = block * kBlockRows, at = begin * shape.width;
-    HeadRows part = shape;
+    NormedHeads part = shape;
     part.rows = std::min(shape.rows - begin, kBlockRows);
     const Sink<T> block_dx{dx ? dx.data + at : nullptr, dx.add};
     kernel(part, x + at, weight, rrms + begin * shape.heads, dy + at, block_dx,
@@ -194,9 +194,9 @@ void rms_norm_heads_backward(const HeadRows& shape, const T* x, const T* weight,
   });
   if (dweight) column_sum<T>(blocks, normalized, scratch, normalized, dweight);
 }
-template void rms_norm_heads_backward(const HeadRows&, const float*, const float*, const float*, const float*,
+template void rms_norm_heads_backward(const NormedHeads&, const float*, const float*, const float*, const float*,
                                       Sink<float>, Sink<float>, float*);
-template void rms_norm_heads_backward(const HeadRows&, const double*, const double*, const double*, const double*,
+template void rms_norm_heads_backward(const NormedHeads&, const double*, const double*, const double*, const double*,
                                       Sink<double>, Sink<double>, double*);
 
 }  // namespace maki::kernels

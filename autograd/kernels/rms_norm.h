@@ -26,17 +26,17 @@ void rms_norm_backward(std::int64_t rows, std::int64_t cols, const T* x, const T
                        Sink<T> dx, Sink<T> dweight, T* scratch);
 
 /// Rows of `width` columns, of which the first heads · head_size belong to heads.
-struct HeadRows {
+struct NormedHeads {
   std::int64_t rows = 0, width = 0, heads = 0, head_size = 0;
   std::int64_t normalized() const { return heads * head_size; }
 };
 /// The same for each head of each row, the mean being that over its head_size columns; columns beyond the heads are
 /// copied. x, y, dy, dx [rows, width]; weight, which must not be null, and dweight [normalized()]; rrms [rows, heads].
 template <class T>
-void rms_norm_heads_forward(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms);
+void rms_norm_heads_forward(const NormedHeads& shape, const T* x, const T* weight, double eps, T* y, T* rrms);
 /// Either sink may be null; `scratch` has rms_norm_backward_scratch(rows, normalized()) elements if dweight is not.
 template <class T>
-void rms_norm_heads_backward(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy, Sink<T> dx,
-                             Sink<T> dweight, T* scratch);
+void rms_norm_heads_backward(const NormedHeads& shape, const T* x, const T* weight, const T* rrms, const T* dy,
+                             Sink<T> dx, Sink<T> dweight, T* scratch);
 
 }  // namespace maki::kernels

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <hwy/highway.h>
+#include <type_traits>
 
 #include "autograd/kernels/gemm/activate-inl.h"
 #include "autograd/kernels/gemm/block.h"
@@ -119,7 +120,7 @@ GemmKernels<T> block_kernels() {
                    .packs_a = false,
                    .is_amx = false,
                    .min_tasks = 16,  // no measurement on record
-                   .max_thin_rows = kMaxThinRows},
+                   .max_thin_rows = std::is_same_v<T, float> ? kMaxThinRows : 0},
           .multiply = &gemm_block<T>,
           .pack_b = &pack_block_b<T>,
           .pack_a = nullptr,

@@ -97,9 +97,8 @@ GemmKernels<float> amx_kernels();
 /// The kernels for products that round their operands. Requires: as for amx_kernels(), if tile.is_amx.
 GemmKernels<float> bf16_kernels();
 
-/// The member `stream` of vector_kernels(). It is compiled in a file of its own, because both parts take long to
+/// The member `stream` of vector_kernels<float>(). It is compiled in a file of its own, because both parts take long to
 /// compile.
-template <class T>
-decltype(GemmKernels<T>::stream) stream_kernel();
+decltype(GemmKernels<float>::stream) stream_kernel();
 
 }  // namespace maki::kernels

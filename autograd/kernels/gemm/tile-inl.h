@@ -35,8 +35,8 @@ inline constexpr int kGemmTileRows = 12, kThinPieces = 2;
 inline constexpr int kGemmTileRows = 4, kThinPieces = 2;
 #endif
 
-/// The most rows of a product that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs with B
-/// packed; no other bound is on record.
+/// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
+/// with B packed; no other bound is on record.
 inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
 
 template <class T>

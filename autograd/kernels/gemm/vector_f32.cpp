@@ -24,7 +24,7 @@ HWY_EXPORT(vector_kernels_f32);
 template <>
 GemmKernels<float> vector_kernels() {
   GemmKernels<float> kernels = HWY_DYNAMIC_DISPATCH(vector_kernels_f32)();
-  kernels.stream = stream_kernel<float>();
+  kernels.stream = stream_kernel();
   return kernels;
 }
 

@@ -23,9 +23,7 @@ HWY_EXPORT(vector_kernels_f64);
 
 template <>
 GemmKernels<double> vector_kernels() {
-  GemmKernels<double> kernels = HWY_DYNAMIC_DISPATCH(vector_kernels_f64)();
-  kernels.stream = stream_kernel<double>();
-  return kernels;
+  return HWY_DYNAMIC_DISPATCH(vector_kernels_f64)();
 }
 
 }  // namespace maki::kernels

@@ -70,27 +70,35 @@ bool apply(std::string_view name) {
   return mask != 0;
 }
 
-/// Applies MAKI_TARGET and returns whether it is valid. It must not throw, because it runs before main(): target() and
-/// require_target() report an invalid value.
-bool apply_environment() { return apply(environment()) || environment().empty(); }
+/// Applies MAKI_TARGET and returns whether it is valid and this CPU has a target. It must not throw, because it runs
+/// before main(): target() and require_target() report an invalid value.
+bool apply_environment() { return (apply(environment()) || environment().empty()) && available_mask() != 0; }
 
 /// Applies MAKI_TARGET before main() and before the static initializers of the program, which may use the library:
 /// priority 101 is the earliest that a program may use.
 struct AtStart {
-  bool environment_is_good = apply_environment();
+  bool is_good = apply_environment();
 };
 __attribute__((init_priority(101))) AtStart at_start;
 
-void check_known(bool known, std::string_view what, std::string_view name) {
-  check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU supports only {}; got \"{}\"", what,
-        fmt::join(available_targets(), ", "), name);
+[[noreturn]] void fail_unknown(std::string_view what, std::string_view name) {
+  fail("{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU and build have only {}; got \"{}\"", what,
+       fmt::join(available_targets(), ", "), name);
+}
+
+[[noreturn]] void fail_at_start() {
+  check(available_mask() != 0,
+        "this program was built for CPUs with {}, which this one lacks; build it on this machine, or without "
+        "MAKI_HOST_ONLY",
+        name_of(HWY_TARGETS & -HWY_TARGETS));
+  fail_unknown("MAKI_TARGET", environment());
 }
 
 }  // namespace
 
 void require_target() {
-  if (!at_start.environment_is_good) [[unlikely]]
-    check_known(false, "MAKI_TARGET", environment());
+  if (!at_start.is_good) [[unlikely]]
+    fail_at_start();
 }
 
 std::string target() {
@@ -111,10 +119,10 @@ std::vector<std::string> available_targets() {
 
 void force_target(std::string_view name) {
   if (name.empty()) {
-    at_start.environment_is_good = apply_environment();
+    at_start.is_good = apply_environment();
     return;
   }
-  check_known(mask_from(name) != 0, "force_target", name);
+  if (mask_from(name) == 0) fail_unknown("force_target", name);
   apply(name);
 }
 

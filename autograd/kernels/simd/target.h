@@ -10,7 +10,8 @@
 namespace maki::kernels {
 
 /// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws Error if MAKI_TARGET
-/// is set to anything else or to a target that this CPU or this build lacks. It is read once, before main(); if it is
+/// is set to anything else or to a target that this CPU or this build lacks, and if the build is for another CPU alone
+/// (MAKI_HOST_ONLY). It is read once, before main(); if it is
 /// empty, it counts as not set.
 std::string target();
 

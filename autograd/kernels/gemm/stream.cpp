@@ -2,7 +2,7 @@
 #include "autograd/kernels/gemm/block.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/stream_f32.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/stream.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -11,9 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-decltype(GemmKernels<float>::stream) stream_kernel_f32() {
-  return kMaxThinRows > 0 ? &gemm_thin_columns<float> : nullptr;
-}
+decltype(GemmKernels<float>::stream) stream_of_target() { return kMaxThinRows > 0 ? &gemm_thin_columns : nullptr; }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -21,12 +19,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(stream_kernel_f32);
+HWY_EXPORT(stream_of_target);
 
-template <>
-decltype(GemmKernels<float>::stream) stream_kernel<float>() {
-  return HWY_DYNAMIC_DISPATCH(stream_kernel_f32)();
-}
+decltype(GemmKernels<float>::stream) stream_kernel() { return HWY_DYNAMIC_DISPATCH(stream_of_target)(); }
 
 }  // namespace maki::kernels
 #endif  // HWY_ONCE
