@@ -27,7 +27,7 @@ struct Part {
 
 // One call of attention(): its sizes, its parts (one, unless every query has a mask of its own), and the random stream
 // that it saves for backward.
-struct Problem {
+struct FusedAttention {
   kernels::AttentionShape shape;
   Part whole = {};                 // the only part, unless every query has a mask of its own
   std::vector<Part> masked_parts;  // otherwise these
@@ -89,7 +89,7 @@ void check_kv_heads(const Attention& options) {
         "attention: n_kv_head must be 0 or divide n_head; got {} and {}", kv_heads, heads);
 }
 
-Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const Attention& options) {
+FusedAttention checked(const Tensor& q, std::int64_t width, std::int64_t keys, const Attention& options) {
   const std::int64_t heads = options.n_head, batch = q.shape()[0];
   check(heads >= 1 && width % heads == 0, "attention: n_head must be at least 1 and divide the width {}; got {}", width,
         heads);
@@ -107,16 +107,16 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
         keys, batch, queries, keys, pairs ? to_string(pairs.dtype()) : "", pairs ? pairs.shape() : Shape{});
   const std::int64_t head_size = width / heads;
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(head_size));
-  Problem problem{.shape = {.batch = batch,
-                            .queries = queries,
-                            .keys = keys,
-                            .heads = heads,
-                            .head_size = head_size,
-                            .kv_heads = options.n_kv_head,
-                            .causal = options.causal,
-                            .rounds_operands = rounds_operands(),
-                            .scale = scale},
-                  .masked_parts = {}};
+  FusedAttention problem{.shape = {.batch = batch,
+                                   .queries = queries,
+                                   .keys = keys,
+                                   .heads = heads,
+                                   .head_size = head_size,
+                                   .kv_heads = options.n_kv_head,
+                                   .causal = options.causal,
+                                   .rounds_operands = rounds_operands(),
+                                   .scale = scale},
+                         .masked_parts = {}};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
     problem.stream = tape->next_stream(RandomPurpose::dropout);
@@ -144,7 +144,8 @@ struct Layout {
 };
 
 template <class T>
-void forward(const Problem& problem, const Layout& at, const Tensor& q, const Tensor& kv, Tensor& y, Tensor& lse) {
+void forward(const FusedAttention& problem, const Layout& at, const Tensor& q, const Tensor& kv, Tensor& y,
+             Tensor& lse) {
   for (const Part& part : problem.parts()) {
     const kernels::AttentionShape shape = problem.bound(part);
     Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
@@ -167,7 +168,7 @@ void clear_rows_from(std::int64_t begin, std::int64_t batch, const Layout& at, T
 }
 
 template <class T>
-void backward(const Problem& problem, const Layout& at, const Tensor& q, const Tensor& kv, const Tensor& y,
+void backward(const FusedAttention& problem, const Layout& at, const Tensor& q, const Tensor& kv, const Tensor& y,
               const Tensor& lse, const T* dy, const Sink<T>& dq, Sink<T> dkv) {
   const bool whole = !problem.masked;
   if (dkv && !dkv.add) clear_rows_from(whole ? problem.shape.keys : 0, problem.shape.batch, at, dkv.data);
@@ -196,7 +197,7 @@ Tensor attention(const Tensor& qkv, const Attention& options) {
   check(options.keys == 0, "attention: the option keys is for separate q and k‖v; got {} with packed q‖k‖v",
         options.keys);
   const std::int64_t kv_width = s[2] / groups, width = share * kv_width;
-  const Problem problem = checked(qkv, width, s[1], options);
+  const FusedAttention problem = checked(qkv, width, s[1], options);
   const Layout at = Layout::packed(s[1], width, kv_width);
   Tensor y = empty({s[0], s[1], width}, qkv.dtype()), lse = empty({s[0], options.n_head, s[1]}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() { forward<T>(problem, at, qkv, qkv, y, lse); });
@@ -218,7 +219,7 @@ Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options) {
   const std::int64_t width = sq[2], kv_width = skv[2] / 2;
   check(options.keys >= 0 && options.keys <= skv[1],
         "attention: keys must be in [0, {}], the rows of k‖v (0: all); got {}", skv[1], options.keys);
-  const Problem problem = checked(q, width, options.keys > 0 ? options.keys : skv[1], options);
+  const FusedAttention problem = checked(q, width, options.keys > 0 ? options.keys : skv[1], options);
   const Layout at = Layout::separate(sq[1], skv[1], width, kv_width);
   Tensor y = empty({sq[0], sq[1], width}, q.dtype()), lse = empty({sq[0], options.n_head, sq[1]}, q.dtype());
   dispatch(q.dtype(), [&]<class T>() { forward<T>(problem, at, q, kv, y, lse); });

@@ -28,7 +28,7 @@ struct Rows {
   bool step(std::int64_t t) const { return equal(t, last_key(t) + 1) && (causal || (ends(t) && ends(t + 1))); }
 };
 
-MaskRun run(const Rows& rows, std::int64_t begin, std::int64_t end, bool causal) {
+MaskRun mask_run(const Rows& rows, std::int64_t begin, std::int64_t end, bool causal) {
   const std::int64_t keys = causal ? std::max<std::int64_t>(rows.last_key(end - 1) + 1, 0) : rows.keys;
   const std::span<const std::int32_t> mask(rows.row(end - 1), static_cast<std::size_t>(keys));
   return {.first_sequence = 0,
@@ -50,7 +50,7 @@ void append_runs(const Rows& rows, std::int64_t sequence, std::vector<MaskRun>& 
       while (end < rows.queries && rows.step(end - 1)) ++end;
       causal = causal || end > begin + 1;
     }
-    runs.push_back(run(rows, begin, end, causal));
+    runs.push_back(mask_run(rows, begin, end, causal));
     runs.back().first_sequence = sequence;
   }
 }

@@ -26,6 +26,12 @@ inline void check_integers(const char* op, const char* what, const Tensor& x) {
   check(x.dtype() == DType::int32, "{}: {} must be int32; got {}", op, what, to_string(x.dtype()));
 }
 
+/// The values of a tensor that may be empty.
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x ? x.data<T>() : nullptr;
+}
+
 /// The index of the first id that is neither in [0, n) nor `allowed`.
 inline std::optional<std::int64_t> first_outside(const Tensor& ids, std::int64_t n,
                                                  std::optional<std::int32_t> allowed = std::nullopt) {

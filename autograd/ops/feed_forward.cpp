@@ -64,11 +64,6 @@ void check_layers(const char* op, const Tensor& x, FeedForward& f) {
   f.down_shape = {.rows = rows, .in = hidden, .out = f.down.shape()[0]};
 }
 
-template <class T>
-const T* data_or_null(const Tensor& x) {
-  return x ? x.data<T>() : nullptr;
-}
-
 /// Computes the hidden layer and y, and the derivative of the activation if that is wanted.
 template <class T>
 Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivative, Tensor& y) {

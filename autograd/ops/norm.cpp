@@ -43,11 +43,6 @@ Tensor log_softmax(const Tensor& x) {
 
 namespace {
 
-template <class T>
-const T* data_or_null(const Tensor& x) {
-  return x ? x.data<T>() : nullptr;
-}
-
 void check_eps(const char* op, double eps) {
   check(eps >= 0 && eps <= 1, "{}: eps must be between 0 and 1; got {}", op, eps);
 }
@@ -126,7 +121,7 @@ Tensor rms_norm_heads(const Tensor& x, const Tensor& weight, std::int64_t heads,
   check(heads >= 1 && normalized % heads == 0, "rms_norm_heads: {} columns must be a multiple of the heads; got {}",
         normalized, heads);
   check_eps("rms_norm_heads", eps);
-  const kernels::HeadRows shape{x.shape().rows(), x.shape().cols(), heads, normalized / heads};
+  const kernels::NormedHeads shape{x.shape().rows(), x.shape().cols(), heads, normalized / heads};
   Tensor y = empty_like(x), rrms = empty({shape.rows, heads}, x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
     kernels::rms_norm_heads_forward(shape, x.data<T>(), weight.data<T>(), eps, y.data<T>(), rrms.data<T>());

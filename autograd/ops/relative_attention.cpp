@@ -16,7 +16,7 @@ namespace maki {
 namespace {
 
 // One call of relative_attention().
-struct Problem {
+struct RelativeProblem {
   kernels::AttentionShape shape;
   RandomStream stream{0, RandomPurpose::dropout};
   std::int64_t width, kv_rows, r_rows;
@@ -65,11 +65,11 @@ void check_shapes(const Tensor& q, const Tensor& kv, const Tensor& r, const Tens
         options.scale);
 }
 
-Problem checked(const Tensor& q, const Tensor& kv, const Tensor& r, const Tensor& u, const Tensor& v,
-                const RelativeAttention& options) {
+RelativeProblem checked(const Tensor& q, const Tensor& kv, const Tensor& r, const Tensor& u, const Tensor& v,
+                        const RelativeAttention& options) {
   check_shapes(q, kv, r, u, v, options);
   const std::int64_t width = q.shape()[2], head_size = width / options.n_head;
-  Problem problem{
+  RelativeProblem problem{
       .shape = {.batch = q.shape()[0],
                 .queries = q.shape()[1],
                 .keys = options.keys > 0 ? options.keys : kv.shape()[1],
@@ -98,7 +98,7 @@ Problem checked(const Tensor& q, const Tensor& kv, const Tensor& r, const Tensor
 }
 
 template <class T>
-void forward(const Problem& p, Tensor& y, Tensor& lse) {
+void forward(const RelativeProblem& p, Tensor& y, Tensor& lse) {
   const kernels::AttentionShape shape = p.bound();
   Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
   kernels::attention_forward<T>(shape, p.rows(p.q.data<T>()), p.keys_values<T>(0), p.keys_values<T>(p.width),
@@ -112,7 +112,7 @@ struct Terms {
 };
 
 template <class T>
-Terms backward(const Problem& p, const Tensor& y, const Tensor& lse, const T* dy, const Sink<T>& dkv) {
+Terms backward(const RelativeProblem& p, const Tensor& y, const Tensor& lse, const T* dy, const Sink<T>& dkv) {
   const kernels::AttentionShape shape = p.bound();
   const std::int64_t width = p.width, stride = p.kv_rows * 2 * width, own = shape.queries * width;
   Terms terms{empty_like(y), empty_like(y), empty({shape.batch, shape.keys, width}, y.dtype())};
@@ -134,7 +134,7 @@ Terms backward(const Problem& p, const Tensor& y, const Tensor& lse, const T* dy
 
 // The gradient of the distances: the sum over the sequences, and 0 for distances that no pair of tokens has.
 template <class T>
-void sum_of_sequences(const Problem& p, const Tensor& terms, const Sink<T>& dr) {
+void sum_of_sequences(const RelativeProblem& p, const Tensor& terms, const Sink<T>& dr) {
   const std::int64_t used = p.shape.keys * p.width;
   kernels::column_sum<T>(p.shape.batch, used, terms.data<T>(), used, dr);
   if (!dr.add) std::fill(dr.data + used, dr.data + p.r_rows * p.width, T{0});
@@ -145,7 +145,7 @@ void sum_of_sequences(const Problem& p, const Tensor& terms, const Sink<T>& dr) 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, const Tensor& u, const Tensor& v,
                           const RelativeAttention& options) {
   check_floating("relative_attention", q);
-  const Problem problem = checked(q, kv, r, u, v, options);
+  const RelativeProblem problem = checked(q, kv, r, u, v, options);
   Tensor y = empty_like(q), lse = empty({q.shape()[0], options.n_head, q.shape()[1]}, q.dtype());
   dispatch(q.dtype(), [&]<class T>() { forward<T>(problem, y, lse); });
   return record("relative_attention", y, {q, kv, r, u, v}, [problem, y, lse](Grads& g) {

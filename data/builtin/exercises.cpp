@@ -9,12 +9,12 @@
 namespace maki {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x6d616b69;  // "maki" in ASCII; another seed would change the exercises
+constexpr std::uint64_t kExerciseSeed = 0x6d616b69;  // "maki" in ASCII; another seed would change the exercises
 
 // The stream's 2 follows 0 and 1, which are those of the stories in two languages (make_stories()). Copy and reverse
 // have the same letters.
 std::string letters_line(std::int64_t line, std::int64_t size, bool reverse) {
-  const RandomStream stream(kSeed, RandomPurpose::stories, 2, static_cast<std::uint64_t>(line));
+  const RandomStream stream(kExerciseSeed, RandomPurpose::stories, 2, static_cast<std::uint64_t>(line));
   std::string letters(1 + stream.below(0, static_cast<std::uint64_t>(size)), ' ');
   std::uint64_t i = 0;
   for (char& letter : letters) letter = static_cast<char>('a' + stream.below(++i, 26));
@@ -45,7 +45,7 @@ std::string make_exercise(Exercise exercise, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) numbers *= 10;
   const std::int64_t pairs = numbers * numbers;
   for (std::int64_t i = 0; i < std::min(kMaxExerciseLines, pairs); ++i)
-    text += addition_line(feistel(i, pairs, kSeed, 0), numbers, exercise == Exercise::addition_backwards);
+    text += addition_line(feistel(i, pairs, kExerciseSeed, 0), numbers, exercise == Exercise::addition_backwards);
   return text;
 }
 

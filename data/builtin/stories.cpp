@@ -8,8 +8,8 @@
 namespace maki {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x6d616b69;     // "maki" in ASCII; another seed would change the built-in corpora
-constexpr std::string_view kStoryEnd = "\n\n";  // ends every story; no story contains it
+constexpr std::uint64_t kStorySeed = 0x6d616b69;  // "maki" in ASCII; another seed would change the built-in corpora
+constexpr std::string_view kStoryEnd = "\n\n";    // ends every story; no story contains it
 
 }  // namespace
 
@@ -21,7 +21,7 @@ StoryCorpus make_stories(StoryLanguage language, std::int64_t characters) {
   for (std::size_t told = 0; told < static_cast<std::size_t>(characters);) {
     const std::uint64_t story = corpus.story_starts.size();
     corpus.story_starts.push_back(corpus.text.size());
-    const RandomStream stream(kSeed, RandomPurpose::stories, static_cast<std::uint64_t>(language), story);
+    const RandomStream stream(kStorySeed, RandomPurpose::stories, static_cast<std::uint64_t>(language), story);
     told += derive_text(grammar, stream, corpus.text) + kStoryEnd.size();
     corpus.text += kStoryEnd;
   }

@@ -11,7 +11,7 @@ constexpr int kMaxInHistory = 15;  // four bits
 constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
 constexpr float kMaxHistoryCount = 1000;
 
-constexpr float kMinProbability = 1e-4F;
+constexpr float kMinCounted = 1e-4F;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ HistoryMap::HistoryMap() {
 void HistoryMap::learn(std::uint8_t history, bool bit) {
   Entry& entry = entries_[history];
   const float moved = entry.probability + ((bit ? 1.0F : 0.0F) - entry.probability) / (entry.count + 1.5F);
-  entry.probability = std::clamp(moved, kMinProbability, 1 - kMinProbability);
+  entry.probability = std::clamp(moved, kMinCounted, 1 - kMinCounted);
   entry.count = std::min(entry.count + 1, kMaxHistoryCount);
 }
 

@@ -8,14 +8,14 @@ namespace {
 // Chosen by measurement; see "Evaluation that learns while it reads" in docs/design.md.
 constexpr float kFirstWeights = 6.5F;  // their sum, at first
 constexpr float kCorrectionRate = 0.02F;
-constexpr float kMinProbability = 1e-5F;
+constexpr float kMinMixed = 1e-5F;
 // Which mixers' sets choose the weights of the mixers of results.
 constexpr std::size_t kChoosers[] = {0, 1, 4, 5};
 
 }  // namespace
 
 float clamp_probability(double p) {
-  return static_cast<float>(std::clamp(p, static_cast<double>(kMinProbability), 1.0 - kMinProbability));
+  return static_cast<float>(std::clamp(p, static_cast<double>(kMinMixed), 1.0 - kMinMixed));
 }
 
 DecisionMixer::DecisionMixer(std::size_t inputs, const std::array<std::size_t, kMixers>& sets)

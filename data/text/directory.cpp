@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // The number of bytes at the beginning of a file that decide whether it is text. Like git, maki does not read large
 // files only to reject them.
-constexpr std::size_t kExaminedBytes = 1 << 14;
+constexpr std::size_t kBeginningBytes = 1 << 14;
 
 struct Words {
   const char *one, *many;
@@ -59,7 +59,7 @@ std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs
   }
   if (!entry.is_regular_file(ignored)) return link ? SkipReason::link : SkipReason::special;
   if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
-  const std::string beginning = read_beginning(entry.path().string(), kExaminedBytes);
+  const std::string beginning = read_beginning(entry.path().string(), kBeginningBytes);
   if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
   if (!filter.binary && is_binary(beginning)) return SkipReason::binary;
   return std::nullopt;

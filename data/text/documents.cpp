@@ -12,10 +12,11 @@ namespace maki {
 namespace {
 
 // With the range of long double, so that a number beyond that of double in a field that is not read does no harm.
-using json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, long double>;
+using exact_json =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, long double>;
 
 // Takes a string out of an object without keeping anything else of it.
-class FieldReader final : public nlohmann::json_sax<json> {
+class FieldReader final : public nlohmann::json_sax<exact_json> {
  public:
   explicit FieldReader(const std::string& field) : field_(field) {}
 
@@ -100,7 +101,7 @@ std::string_view without_mark(std::string_view text) {
 
 std::string json_text_field(std::string_view line, const std::string& field) {
   FieldReader reader(field);
-  json::sax_parse(line.begin(), line.end(), &reader);
+  exact_json::sax_parse(line.begin(), line.end(), &reader);
   check<CorpusError>(reader.found.has_value(), "has no field {}; it has {}; name another with --json-field",
                      truncate_for_message(field),
                      reader.names.empty() ? "none" : fmt::format("{}", fmt::join(reader.names, ", ")));

@@ -11,8 +11,6 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
-
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
 constexpr std::size_t kMaxSampleBytes = 1 << 20;  // enough to recognise an encoding; a whole number of UTF-32 units

@@ -9,8 +9,6 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
-
 // The first unit of non-empty text: a character or a maximal ill-formed part.
 struct Unit {
   std::size_t size;  // in bytes

@@ -17,6 +17,9 @@ std::size_t well_formed_size(std::string_view text);
 /// Number of bytes that are not part of well-formed UTF-8.
 std::size_t count_invalid_utf8(std::string_view text);
 
+/// U+FFFD, which stands for what is ill-formed.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 /// Replaces every maximal ill-formed part with one U+FFFD (Unicode 15, section 3.9), as web browsers do.
 std::string replace_invalid_utf8(std::string_view text);
 

@@ -43,23 +43,26 @@ std::string_view first_character(std::string_view text) {
 }
 
 bool is_word(std::string_view character) { return !character.empty() && is_word_character(next_code_point(character)); }
-bool is_space(std::string_view character) { return !character.empty() && is_white_space(next_code_point(character)); }
+bool is_any_space(std::string_view character) {
+  return !character.empty() && is_white_space(next_code_point(character));
+}
 
 // The bytes of the white space at the end and at the beginning of a text.
 std::size_t trailing_space(std::string_view text) {
   std::size_t size = 0;
-  for (std::string_view last; is_space(last = last_character(text.substr(0, text.size() - size)));) size += last.size();
+  for (std::string_view last; is_any_space(last = last_character(text.substr(0, text.size() - size)));)
+    size += last.size();
   return size;
 }
 std::size_t leading_space(std::string_view text) {
   std::size_t size = 0;
-  for (std::string_view first; is_space(first = first_character(text.substr(size)));) size += first.size();
+  for (std::string_view first; is_any_space(first = first_character(text.substr(size)));) size += first.size();
   return size;
 }
 
 bool has_space(std::string_view text) {
   for (; !text.empty(); text.remove_prefix(std::max<std::size_t>(1, first_character(text).size()))) {
-    if (is_space(first_character(text))) return true;
+    if (is_any_space(first_character(text))) return true;
   }
   return false;
 }

@@ -40,7 +40,7 @@ class Reader {
   std::string_view left_;
 };
 
-std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& options) {
+std::unique_ptr<Tokenizer> make_bpe(const TextToLearn& text, const TokenizerOptions& options) {
   if (text.learned.size() == 1) return std::make_unique<BpeTokenizer>(learn_bpe(text.learned[0], options.vocab_size));
   std::size_t size = 0;
   for (const std::string_view piece : text.learned) size += piece.size();
@@ -79,7 +79,7 @@ AddedToken read_added(Reader& reader, bool version_2) {
   return token;
 }
 
-std::unique_ptr<Tokenizer> load(std::string_view saved) {
+std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
   Reader reader(saved);
   const std::string_view version = reader.field('\n');
   check<CorpusError>(version == "1" || version == "2",
@@ -111,7 +111,8 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kBpeTokenizer = {"bpe", "frequent sequence of bytes", "maki bpe tokenizer ", make, load};
+constinit const TokenizerKind kBpeTokenizer = {"bpe", "frequent sequence of bytes", "maki bpe tokenizer ", make_bpe,
+                                               load_bpe};
 
 std::string BpeTokenizer::save_encoding() const {
   const bool version_2 = needs_version_2(parts_.added);

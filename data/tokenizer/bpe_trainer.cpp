@@ -17,7 +17,7 @@ namespace maki {
 namespace {
 
 using Position = std::uint32_t;
-constexpr std::int64_t kMinCount = 2;  // merging a pair that occurs once would learn one place by heart
+constexpr std::int64_t kMinPairs = 2;  // merging a pair that occurs once would learn one place by heart
 // In place of a token: between two pieces, and at the bytes of a token after its first.
 constexpr std::int32_t kBetween = -1, kInside = -2;
 
@@ -123,7 +123,7 @@ void Trainer::add(std::int32_t left, std::int32_t right, Position at, std::int64
 void Trainer::queue_grown() {
   for (Pair* const pair : grown_) {
     pair->queued = false;
-    if (pair->count >= kMinCount) queue_.push({pair->count, pair->left, pair->right, pair});
+    if (pair->count >= kMinPairs) queue_.push({pair->count, pair->left, pair->right, pair});
   }
   grown_.clear();
 }
@@ -165,7 +165,7 @@ std::vector<BpeMerge> Trainer::train(std::int64_t max_tokens) {
     const Queued top = queue_.top();
     queue_.pop();
     if (top.count != top.pair->count) {
-      if (top.pair->count >= kMinCount) queue_.push({top.pair->count, top.left, top.right, top.pair});
+      if (top.pair->count >= kMinPairs) queue_.push({top.pair->count, top.left, top.right, top.pair});
       continue;
     }
     const std::string bytes =

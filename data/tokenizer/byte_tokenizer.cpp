@@ -7,18 +7,18 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(const TextToLearn& /*text*/, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make_byte(const TextToLearn& /*text*/, const TokenizerOptions& /*options*/) {
   return std::make_unique<ByteTokenizer>();
 }
 
-std::unique_ptr<Tokenizer> load(std::string_view saved) {
+std::unique_ptr<Tokenizer> load_byte(std::string_view saved) {
   check<CorpusError>(saved.empty(), "tokenizer: the saved tokenizer is damaged: a byte tokenizer has no vocabulary");
   return std::make_unique<ByteTokenizer>();
 }
 
 }  // namespace
 
-constinit const TokenizerKind kByteTokenizer = {"byte", "byte", "maki byte tokenizer 1\n", make, load};
+constinit const TokenizerKind kByteTokenizer = {"byte", "byte", "maki byte tokenizer 1\n", make_byte, load_byte};
 
 ByteTokenizer::ByteTokenizer() {
   for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);

@@ -9,12 +9,12 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make_char(const TextToLearn& text, const TokenizerOptions& /*options*/) {
   return std::make_unique<CharTokenizer>(text);
 }
 
 // The saved form is the characters of the vocabulary in ascending order, as UTF-8.
-std::unique_ptr<Tokenizer> load(std::string_view saved) {
+std::unique_ptr<Tokenizer> load_char(std::string_view saved) {
   check<CorpusError>(!saved.empty() && !invalid_utf8(saved), "tokenizer: the saved vocabulary is damaged");
   auto tokenizer = std::make_unique<CharTokenizer>(saved);
   check<CorpusError>(tokenizer->save().substr(kCharTokenizer.header.size()) == saved,
@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kCharTokenizer = {"char", "character", "maki char tokenizer 1\n", make, load};
+constinit const TokenizerKind kCharTokenizer = {"char", "character", "maki char tokenizer 1\n", make_char, load_char};
 
 CharTokenizer::CharTokenizer(const TextToLearn& text) {
   for (const TextToLearn::Pieces& pieces : {std::cref(text.learned), std::cref(text.others)}) {

@@ -19,20 +19,20 @@ std::string token_use_json(const TokenUse& use) {
   return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-TokenUse parse_token_use(std::string_view json, std::int64_t vocab_size) {
+TokenUse parse_token_use(std::string_view saved, std::int64_t vocab_size) {
   TokenUse use;
   const auto require = [](bool good) {
     check<CorpusError>(good, "tokenizer: what is saved about the use of its tokens is damaged");
   };
   constexpr std::size_t kMaxBytes = 2 << 20;  // far above real chat templates
   constexpr int kMaxDepth = 2;
-  require(json.size() <= kMaxBytes);
+  require(saved.size() <= kMaxBytes);
   const auto shallow = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     require(depth <= kMaxDepth);
     return true;
   };
   try {
-    const nlohmann::json j = nlohmann::json::parse(json, shallow);
+    const nlohmann::json j = nlohmann::json::parse(saved, shallow);
     if (j.contains("ends")) j["ends"].get_to(use.ends);
     if (j.contains("begin")) use.begin = j["begin"].get<std::int32_t>();
     if (j.contains("pad")) use.pad = j["pad"].get<std::int32_t>();
@@ -42,7 +42,7 @@ TokenUse parse_token_use(std::string_view json, std::int64_t vocab_size) {
   } catch (const nlohmann::json::exception&) {
     require(false);
   }
-  require(token_use_json(use) == json);
+  require(token_use_json(use) == saved);
   for (const std::int32_t id : use.ends) check_token_id(id, vocab_size);
   for (const std::int32_t id : use.additional) check_token_id(id, vocab_size);
   for (const auto& id : {use.begin, use.pad}) check_token_id(id.value_or(0), vocab_size);

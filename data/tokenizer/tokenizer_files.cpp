@@ -97,9 +97,9 @@ std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
   }
 }
 
-std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json) {
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view file) {
   VocabularyText text;
-  read_tokenizer_json(json, text);
+  read_tokenizer_json(file, text);
   return make_tokenizer(std::move(text));
 }
 

@@ -42,10 +42,10 @@ std::string pre_tokenizer_json(const std::string& rule) {
 }
 
 template <class Items, class Write>
-void write_list(std::string& json, const Items& items, const Write& write) {
+void write_list(std::string& out, const Items& items, const Write& write) {
   const char* separator = "\n      ";
   for (const auto& item : items) {
-    json += std::exchange(separator, ",\n      ");
+    out += std::exchange(separator, ",\n      ");
     write(item);
   }
 }
@@ -74,18 +74,18 @@ BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer) {
 
 std::string tokenizer_json(const Tokenizer& tokenizer) {
   const BpeVocabulary vocabulary = bpe_vocabulary(tokenizer);
-  std::string json = R"({
+  std::string out = R"({
   "version": "1.0",
   "truncation": null,
   "padding": null,
   "added_tokens": [)";
-  write_list(json, vocabulary.added, [&](const AddedToken& token) {
-    json += fmt::format(
+  write_list(out, vocabulary.added, [&](const AddedToken& token) {
+    out += fmt::format(
         R"({{"id": {}, "content": {}, "single_word": {}, "lstrip": {}, "rstrip": {}, "normalized": {}, "special": {}}})",
         token.id, json_string(vocabulary.tokens[static_cast<std::size_t>(token.id)]), token.single_word, token.lstrip,
         token.rstrip, token.normalized, token.special);
   });
-  json += fmt::format(R"(],
+  out += fmt::format(R"(],
   "normalizer": {},
   "pre_tokenizer": {},
   "post_processor": null,
@@ -102,14 +102,14 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
     "vocab": {{)",
                       normalizer_json(tokenizer), pre_tokenizer_json(vocabulary.rule), vocabulary.whole_pieces);
   std::size_t id = 0;
-  write_list(json, vocabulary.tokens,
-             [&](const std::string& token) { json += fmt::format("{}: {}", json_string(token), id++); });
-  json += "},\n    \"merges\": [";
-  write_list(json, vocabulary.merges, [&](const std::string& merge) {
+  write_list(out, vocabulary.tokens,
+             [&](const std::string& token) { out += fmt::format("{}: {}", json_string(token), id++); });
+  out += "},\n    \"merges\": [";
+  write_list(out, vocabulary.merges, [&](const std::string& merge) {
     const std::size_t space = merge.find(' ');
-    json += fmt::format("[{}, {}]", json_string(merge.substr(0, space)), json_string(merge.substr(space + 1)));
+    out += fmt::format("[{}, {}]", json_string(merge.substr(0, space)), json_string(merge.substr(space + 1)));
   });
-  return json += "]\n  }\n}\n";
+  return out += "]\n  }\n}\n";
 }
 
 }  // namespace maki

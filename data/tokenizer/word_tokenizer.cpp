@@ -27,13 +27,13 @@ std::string_view next_piece(std::string_view& text) {
 
 bool is_one_character(std::string_view piece) { return well_formed_size(piece) == piece.size(); }
 
-std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make_word(const TextToLearn& text, const TokenizerOptions& /*options*/) {
   return std::make_unique<WordTokenizer>(text);
 }
 
 // The saved form: the number of bytes of the characters, as a decimal number and a newline; the characters, in
 // ascending order; and the words, in byte order, each followed by a newline.
-std::unique_ptr<Tokenizer> load(std::string_view saved) {
+std::unique_ptr<Tokenizer> load_word(std::string_view saved) {
   const auto require = [](bool good) { check<CorpusError>(good, "tokenizer: the saved vocabulary is damaged"); };
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(saved.data(), saved.data() + saved.size(), size);
@@ -72,7 +72,8 @@ std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
 
 }  // namespace
 
-constinit const TokenizerKind kWordTokenizer = {"word", "word between spaces", "maki word tokenizer 1\n", make, load};
+constinit const TokenizerKind kWordTokenizer = {"word", "word between spaces", "maki word tokenizer 1\n", make_word,
+                                                load_word};
 
 double new_word_share(std::string_view text) {
   constexpr std::size_t kMostBytes = std::size_t{4} << 20;

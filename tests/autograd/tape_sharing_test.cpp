@@ -39,12 +39,12 @@ Tensor scaled(const Tensor& x, double factor) {
   });
 }
 
-struct Fixture {
+struct SharingFixture {
   ParameterStore store{DType::float64};
   Parameter& a = store.add("a", {kElements}, init::constant(1));
   Parameter& b = store.add("b", {kElements}, init::constant(2));
   Tape tape;
-  Fixture() { store.seal(); }
+  SharingFixture() { store.seal(); }
 
   // Records u = a and v = b, then `on_one` of one of them, then u + v, which passes its gradient on to both. Backward
   // visits u + v first, so u and v share one block when the gradient of `on_one` is added to one of them.
@@ -80,14 +80,15 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "an op that adds to a shared gradient does not change it for the other holder") {
+TEST_CASE_METHOD(SharingFixture, "an op that adds to a shared gradient does not change it for the other holder") {
   share_then_add(true, [](const Tensor& x) { return scaled(x, 7); });
   require_gradients(8, 1);
   share_then_add(false, [](const Tensor& x) { return scaled(x, 7); });
   require_gradients(1, 8);
 }
 
-TEST_CASE_METHOD(Fixture, "passing a gradient on to an input that shares one does not change it for the other holder") {
+TEST_CASE_METHOD(SharingFixture,
+                 "passing a gradient on to an input that shares one does not change it for the other holder") {
   share_then_add(true, [](const Tensor& x) { return pass_one(x); });
   require_gradients(2, 1);
   share_then_add(false, [](const Tensor& x) { return pass_one(x); });
@@ -97,7 +98,7 @@ TEST_CASE_METHOD(Fixture, "passing a gradient on to an input that shares one doe
   require_gradients(3, 1);
 }
 
-TEST_CASE_METHOD(Fixture, "the caller's cotangent is unchanged when it is passed on and added to") {
+TEST_CASE_METHOD(SharingFixture, "the caller's cotangent is unchanged when it is passed on and added to") {
   const Tensor cotangent = tensor<double>({1, 10, 100}, {kElements});
   const Tensor y = [&] {
     const Recording on(tape);

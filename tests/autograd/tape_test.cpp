@@ -30,7 +30,7 @@ Tensor weighted(std::vector<std::pair<double, Tensor>> terms) {
   return y;
 }
 
-Tensor pass_both(const Tensor& a, const Tensor& b) {
+Tensor pass_to_both(const Tensor& a, const Tensor& b) {
   Tensor y = empty_like(a);
   for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] = a.at(i) + b.at(i);
   return record("pass_both", y, {a, b}, [](Grads& g) {
@@ -39,12 +39,12 @@ Tensor pass_both(const Tensor& a, const Tensor& b) {
   });
 }
 
-struct Fixture {
+struct TapeFixture {
   ParameterStore store{DType::float64};
   Parameter& a = store.add("a", {2}, init::constant(1));
   Parameter& b = store.add("b", {2}, init::constant(2));
   Tape tape;
-  Fixture() { store.seal(); }
+  TapeFixture() { store.seal(); }
 
   template <class Body>
   Tensor on_tape(Body body) {
@@ -56,7 +56,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "gradients flow through chains, diamonds and repeated inputs") {
+TEST_CASE_METHOD(TapeFixture, "gradients flow through chains, diamonds and repeated inputs") {
   const Tensor y = on_tape([&] {
     const Tensor u = weighted({{2, a}, {3, a}, {5, b}});   // a twice in one node
     const Tensor v = weighted({{7, u}, {1, b}});           // u used here …
@@ -69,11 +69,11 @@ TEST_CASE_METHOD(Fixture, "gradients flow through chains, diamonds and repeated 
   REQUIRE(tape.size() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "pass shares blocks but never lets one gradient corrupt another") {
+TEST_CASE_METHOD(TapeFixture, "pass shares blocks but never lets one gradient corrupt another") {
   const Tensor y = on_tape([&] {
     const Tensor u = weighted({{1, a}}), v = weighted({{1, b}});
-    const Tensor s = pass_both(u, v);  // both get s's gradient
-    const Tensor t = pass_both(u, u);  // both inputs are u
+    const Tensor s = pass_to_both(u, v);  // both get s's gradient
+    const Tensor t = pass_to_both(u, u);  // both inputs are u
     return weighted({{1, s}, {10, t}, {100, u}});
   });
   const Tensor cotangent = full({2}, DType::float64, 1);
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(Fixture, "pass shares blocks but never lets one gradient corrup
   REQUIRE(b.gradient().at(0) == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a second backward adds until the gradients are cleared") {
+TEST_CASE_METHOD(TapeFixture, "a second backward adds until the gradients are cleared") {
   for (int round = 1; round <= 3; ++round) {
     backward(on_tape([&] { return weighted({{2, a}}); }));
     REQUIRE(a.gradient().at(0) == 2 * round);
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(Fixture, "a second backward adds until the gradients are cleare
   REQUIRE(a.gradient().at(0) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "gradients flow through reshape and stop at detach") {
+TEST_CASE_METHOD(TapeFixture, "gradients flow through reshape and stop at detach") {
   backward(on_tape([&] {
     const Tensor u = weighted({{3, a}});
     return weighted({{1, reshape(u, {2, 1})}, {5, reshape(u.detach(), {2, 1})}, {7, reshape(a.value(), {2, 1})}});
@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "gradients flow through reshape and stop at detach") {
   REQUIRE(a.gradient().at(1) == 3 + 7);
 }
 
-TEST_CASE_METHOD(Fixture, "without a recording there is no graph") {
+TEST_CASE_METHOD(TapeFixture, "without a recording there is no graph") {
   REQUIRE_FALSE(weighted({{2, a}}).requires_grad());
   REQUIRE(tape.size() == 0);
   const Tensor constant = zeros({2}, DType::float64);
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Fixture, "without a recording there is no graph") {
   REQUIRE(tape.size() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "each kind of misuse has its own message") {
+TEST_CASE_METHOD(TapeFixture, "each kind of misuse has its own message") {
   const auto one = [&] { return on_tape([&] { return weighted({{2, a}}); }); };
   Tensor y = one();
   backward(y);
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "each kind of misuse has its own message") {
   REQUIRE_THROWS_WITH(tape.backward(y, zeros({3}, DType::float64)), ContainsSubstring("cotangent"));
 }
 
-TEST_CASE_METHOD(Fixture, "a closure that omits, repeats or mistypes a gradient is reported") {
+TEST_CASE_METHOD(TapeFixture, "a closure that omits, repeats or mistypes a gradient is reported") {
   const auto bad = [&](auto closure) {
     const Tensor y = on_tape([&] { return record("bad", zeros({2}, DType::float64), {a}, std::move(closure)); });
     backward(y);
@@ -138,7 +138,7 @@ TEST_CASE_METHOD(Fixture, "a closure that omits, repeats or mistypes a gradient 
   REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<double>(1); }), ContainsSubstring("input 1 of 1"));
 }
 
-TEST_CASE_METHOD(Fixture, "an observer sees every call with its tensors, and the same nodes again in backward") {
+TEST_CASE_METHOD(TapeFixture, "an observer sees every call with its tensors, and the same nodes again in backward") {
   struct Seen {
     bool backward;
     std::size_t node, inputs;
@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Fixture, "an observer sees every call with its tensors, and the
   REQUIRE(seen == std::vector<Seen>{{false, 0, 1}, {false, 0, 2}, {false, 1, 1}, {true, 1, 0}, {true, 0, 0}});
 }
 
-TEST_CASE_METHOD(Fixture, "activations return to the pool as the tape unwinds") {
+TEST_CASE_METHOD(TapeFixture, "activations return to the pool as the tape unwinds") {
   constexpr std::int64_t kElements = 1 << 16, kBytes = kElements * 8;
   ParameterStore large(DType::float64);
   Parameter& x = large.add("x", {kElements}, init::constant(1));
@@ -205,7 +205,7 @@ TEST_CASE("a chain of a million nodes runs on a small stack") {
   REQUIRE(gradient == 3.0);
 }
 
-TEST_CASE_METHOD(Fixture, "random numbers are a function of the recording's context and the number of the call") {
+TEST_CASE_METHOD(TapeFixture, "random numbers are a function of the recording's context and the number of the call") {
   const auto first = [&](RandomContext context, int skipped) {
     const Recording on(tape, context);
     for (int i = 0; i < skipped; ++i) tape.next_stream(RandomPurpose::dropout);
@@ -219,7 +219,7 @@ TEST_CASE_METHOD(Fixture, "random numbers are a function of the recording's cont
   REQUIRE(first({2, 2, 3}, 0) != bits);
 }
 
-TEST_CASE_METHOD(Fixture, "inspection names the first tensor that is not finite") {
+TEST_CASE_METHOD(TapeFixture, "inspection names the first tensor that is not finite") {
   tape.inspect(true);
   backward(on_tape([&] { return weighted({{1, weighted({{std::nan(""), a}})}}); }));
   REQUIRE_THAT(tape.first_non_finite(), ContainsSubstring("output of weighted (node 0"));

@@ -11,12 +11,12 @@ using namespace maki;
 
 namespace {
 
-struct Fixture {
+struct WatchFixture {
   ParameterStore store{DType::float64};
   Parameter& x = store.add("x", {3, 4}, init::normal(1));
   Parameter& weight = store.add("weight", {5, 4}, init::normal(1));
   Tape tape;
-  Fixture() { store.seal(/*seed=*/3); }
+  WatchFixture() { store.seal(/*seed=*/3); }
 
   // x is used twice, so that its gradient is a sum.
   Tensor loss(const Tensor& at) const { return mean(mul(tanh(linear(at, weight)), sum(at, {1}, true))); }
@@ -36,7 +36,7 @@ void require_equal(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(WatchFixture,
                  "watch: an input's gradient is that of a parameter with its values, which gradcheck confirms") {
   for (const GradcheckResult& result : gradcheck(store, [&] { return loss(x); })) REQUIRE(result.passed(1e-9));
   tape.backward(on_tape([&] { return loss(x); }));
@@ -51,7 +51,7 @@ TEST_CASE_METHOD(Fixture,
   REQUIRE(x.gradient().at(0) == 0);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(WatchFixture,
                  "watch: intermediate results and parameters are kept, and their gradients flow on unchanged") {
   const auto network = [&](const Tensor& at, Tensor* hidden) {
     Tensor h = linear(at, weight);
@@ -70,7 +70,8 @@ TEST_CASE_METHOD(Fixture,
   require_equal(weight.gradient(), of_weight);
 }
 
-TEST_CASE_METHOD(Fixture, "watch: several tensors, views of another shape, a cotangent, a tensor without influence") {
+TEST_CASE_METHOD(WatchFixture,
+                 "watch: several tensors, views of another shape, a cotangent, a tensor without influence") {
   std::array<Tensor, 3> watched;
   const Tensor a = full({2, 3}, DType::float32, 2), cotangent = tensor<float>({1, 2, 3, 4, 5, 6}, {6});
   const Tensor y = on_tape([&] {
@@ -88,7 +89,7 @@ TEST_CASE_METHOD(Fixture, "watch: several tensors, views of another shape, a cot
   REQUIRE(tape.gradient(reshape(watched[0], {3, 2})).shape() == Shape{3, 2});
 }
 
-TEST_CASE_METHOD(Fixture, "watch: draws no random numbers") {
+TEST_CASE_METHOD(WatchFixture, "watch: draws no random numbers") {
   const auto drop = [&](bool watching) {
     return on_tape([&] {
       const Tensor at = watching ? tape.watch(x) : x.value();
@@ -100,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "watch: draws no random numbers") {
   require_equal(with, drop(false));
 }
 
-TEST_CASE_METHOD(Fixture, "watch: a gradient is kept until the next backward or clear, and a copy of it beyond") {
+TEST_CASE_METHOD(WatchFixture, "watch: a gradient is kept until the next backward or clear, and a copy of it beyond") {
   Tensor watched;
   const auto step = [&](double factor) {
     const Tensor y = on_tape([&] { return sum(scale(watched = tape.watch(full({2}, DType::float64, 1)), factor)); });
@@ -117,7 +118,7 @@ TEST_CASE_METHOD(Fixture, "watch: a gradient is kept until the next backward or 
   REQUIRE_THROWS_WITH(tape.gradient(watched), ContainsSubstring("before the next backward() or clear()"));
 }
 
-TEST_CASE_METHOD(Fixture, "watch: each kind of misuse has its own message") {
+TEST_CASE_METHOD(WatchFixture, "watch: each kind of misuse has its own message") {
   REQUIRE_THROWS_WITH(tape.watch(x), ContainsSubstring("no Recording on this tape"));
   on_tape([&] {
     REQUIRE_THROWS_WITH(tape.watch(Tensor()), ContainsSubstring("an empty tensor"));
@@ -140,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "watch: each kind of misuse has its own message") {
   REQUIRE_THROWS_AS(on_tape([&] { return scale(watched, 2); }), Error);  // of a recording that is over
 }
 
-TEST_CASE_METHOD(Fixture, "watch: a backward pass that fails keeps no gradient") {
+TEST_CASE_METHOD(WatchFixture, "watch: a backward pass that fails keeps no gradient") {
   Tensor watched;
   const Tensor y = on_tape([&] {
     const Tensor bad = record("bad", Tensor(x.value().detach()), {x}, [](Grads&) {});

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-json facts_of(const Arguments& arguments) {
+json bench_facts(const Arguments& arguments) {
   const Finished finished = run_maki(Arguments{"bench"} + arguments);
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
@@ -47,7 +47,7 @@ const Arguments kTinyGenerate = {"generate",     "--n-layer", "2",         "--n-
 }  // namespace
 
 TEST_CASE("bench measures a step: its numbers are positive, finite, and agree with each other") {
-  const json facts = facts_of({"--workload", "quickstart", "--steps", "2", "--json"});
+  const json facts = bench_facts({"--workload", "quickstart", "--steps", "2", "--json"});
   require_positive(facts, {"peak_gflop_per_second", "gflop_per_second", "share_of_peak", "ms_per_step",
                            "tokens_per_second", "peak_memory_bytes", "peak_gflop_per_second_of_one",
                            "multiply_add_gflop_per_second", "copy_gigabytes_per_second"});
@@ -177,7 +177,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
 
 TEST_CASE("bench gemm measures products") {
   const json facts =
-      facts_of({"gemm", "13,64,32", "70,65,33", "--transpose", "TN", "--packed", "--threads", "1", "--json"});
+      bench_facts({"gemm", "13,64,32", "70,65,33", "--transpose", "TN", "--packed", "--threads", "1", "--json"});
   REQUIRE(facts.at("threads") == 1);
   REQUIRE(facts.at("products").size() == 2);
   for (const json& product : facts.at("products")) {
@@ -226,7 +226,7 @@ TEST_CASE("products of rounded operands are verified against sums of rounded ope
     std::copy_n(exact.c(), 19 * 33, rounded.c());
     REQUIRE_THROWS_AS(rounded.verify(), std::logic_error);
   }
-  const json facts = facts_of({"gemm", "8,8,8", "--precision", "bfloat16", "--json"});
+  const json facts = bench_facts({"gemm", "8,8,8", "--precision", "bfloat16", "--json"});
   REQUIRE(facts.at("precision") == "bfloat16");
   const Finished wrong = run_maki({"bench", "gemm", "8,8,8", "--precision", "float16"});
   REQUIRE(wrong.exit_code == 2);
@@ -245,7 +245,7 @@ TEST_CASE("if OpenMP binds threads to cores, all cores are still used") {
 }
 
 TEST_CASE("bench generate measures tokens") {
-  const json facts = facts_of(kTinyGenerate);
+  const json facts = bench_facts(kTinyGenerate);
   require_positive(facts, {"tokens_per_second", "ms_per_token", "weight_bytes", "read_gigabytes_per_second",
                            "ms_to_read_weights", "share_of_bandwidth", "peak_memory_bytes"});
   REQUIRE(facts.at("tokens_per_second").get<double>() * facts.at("ms_per_token").get<double>() == Approx(1e3));

@@ -19,8 +19,8 @@ namespace {
 
 const Arguments kEncoder = kSmall + Arguments{"--model", "encoder"};
 
-struct Encoder {
-  explicit Encoder(const Arguments& more = {}) {
+struct TrainedEncoder {
+  explicit TrainedEncoder(const Arguments& more = {}) {
     trained = require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kEncoder + more));
   }
   TemporaryFolder folder;
@@ -43,7 +43,7 @@ std::string labelled_lines() {
 }  // namespace
 
 TEST_CASE("a resumed run of a masked language model has the bytes of an uninterrupted one") {
-  const Encoder straight;
+  const TrainedEncoder straight;
   const std::string run = straight.folder / "cut";
   require_ok(
       run_maki(Arguments{"train", straight.corpus, "--out", run, "--max-steps", "29", "--threads", "1"} + kEncoder));
@@ -54,7 +54,7 @@ TEST_CASE("a resumed run of a masked language model has the bytes of an uninterr
 }
 
 TEST_CASE("eval reports loss, perplexity and accuracy at the masked tokens") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const json facts = json::parse(require_ok(run_maki({"eval", trained.run, "--json"})).out);
   const double loss = facts.at("val_loss"), accuracy = facts.at("accuracy");
   REQUIRE(facts.at("part") == "validation");
@@ -77,7 +77,7 @@ TEST_CASE("an encoder passes the gradient check and the benchmark, and does not 
   }
   require_ok(run_maki({"bench", "--model", "encoder", "--n-layer", "1", "--n-embd", "32", "--steps", "3"}));
   require_refused(run_maki({"bench", "generate", "--model", "encoder"}), 2, {"does not generate"});
-  const Encoder trained;
+  const TrainedEncoder trained;
   const Finished finished = run_maki({"generate", trained.run, "--prompt", "the"});
   require_refused(finished, 2, {"encoder", "does not generate"});
   REQUIRE(finished.out.empty());
@@ -85,7 +85,7 @@ TEST_CASE("an encoder passes the gradient check and the benchmark, and does not 
 }
 
 TEST_CASE("fill shows the probabilities of the model in descending order") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const json facts = json::parse(
       require_ok(run_maki({"fill", trained.run, "--text", "the m[MASK]ki re[MASK]l", "--top", "4", "--json"})).out);
   const maki::LoadedModel loaded(facts.at("checkpoint").get<std::string>());
@@ -122,7 +122,7 @@ TEST_CASE("fill shows the probabilities of the model in descending order") {
 }
 
 TEST_CASE("the candidates of fill, all together, have probability 1") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const json facts =
       json::parse(require_ok(run_maki({"fill", trained.run, "--text", "[MASK]", "--top", "1000", "--json"})).out);
   double sum = 0;
@@ -131,14 +131,14 @@ TEST_CASE("the candidates of fill, all together, have probability 1") {
 }
 
 TEST_CASE("a word that is filled in brings the space before it along") {
-  const Encoder trained({"--tokenizer", "word"});
+  const TrainedEncoder trained({"--tokenizer", "word"});
   const json facts =
       json::parse(require_ok(run_maki({"fill", trained.run, "--text", "the [MASK] unrolls slowly", "--json"})).out);
   REQUIRE(facts.at("masks")[0].at("position") == 1);
 }
 
 TEST_CASE("fill refuses what it cannot do in one sentence") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const auto refused = [&](const Arguments& more, int code, const std::vector<std::string>& words) {
     const Finished finished = run_maki(Arguments{"fill", trained.run} + more);
     require_refused(finished, code, words);
@@ -158,7 +158,7 @@ TEST_CASE("fill refuses what it cannot do in one sentence") {
 }
 
 TEST_CASE("a token has different vectors in different contexts, which embed writes and compares") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const std::vector<json> lines = embedded(trained.run, {"the maki", "a maki", "--word", "maki"});
   REQUIRE(lines.size() == 8 + 6 + 1);
   const json& compared = lines.back();
@@ -187,7 +187,7 @@ TEST_CASE("a token has different vectors in different contexts, which embed writ
 }
 
 TEST_CASE("embed writes the vectors of all texts to a NumPy file") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const std::string file = trained.folder / "vectors.npy";
   require_ok(run_maki({"embed", trained.run, "the maki", "a", "--npy", file}));
   const std::vector<json> lines = embedded(trained.run, {"the maki", "a"});
@@ -204,7 +204,7 @@ TEST_CASE("embed writes the vectors of all texts to a NumPy file") {
 }
 
 TEST_CASE("embed refuses what it cannot do in one sentence") {
-  const Encoder trained;
+  const TrainedEncoder trained;
   const auto refused = [&](const Arguments& more, int code, const std::vector<std::string>& words) {
     const Finished finished = run_maki(Arguments{"embed", trained.run} + more);
     require_refused(finished, code, words);
@@ -262,6 +262,6 @@ TEST_CASE("classify gives each text of the command line or of standard input its
   require_refused(run_maki({"classify", run, "maki", ""}), 3, {"text 2", "at least one token"});
   require_refused(run_maki({"classify", run, std::string(17, 'e')}), 3, {"text 1", "17", "16"});
   require_refused(run_maki({"classify", run}, {.input = "Z\n"}), 3, {"line 1", "vocabulary", "Z"});
-  const Encoder masked;
+  const TrainedEncoder masked;
   require_refused(run_maki({"classify", masked.run, "maki"}), 2, {"masked", "gives no labels"});
 }

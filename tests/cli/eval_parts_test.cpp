@@ -16,7 +16,7 @@ std::string trained_run(const TemporaryFolder& folder, const std::string& corpus
   return run;
 }
 
-json facts_of(const Arguments& arguments) {
+json eval_facts(const Arguments& arguments) {
   return json::parse(require_ok(run_maki(Arguments{"eval"} + arguments + Arguments{"--json"})).out);
 }
 
@@ -35,7 +35,7 @@ TEST_CASE(
       continue;
     }
     ++reported;
-    const json facts = facts_of({run, "--by-position"});
+    const json facts = eval_facts({run, "--by-position"});
     double sum = 0;
     std::int64_t targets = 0;
     for (const json& position : facts.at("by_position")) {
@@ -44,10 +44,10 @@ TEST_CASE(
     }
     REQUIRE(targets == facts.at("targets"));
     REQUIRE(sum / static_cast<double>(targets) == Approx(facts.at("val_loss").get<double>()).epsilon(1e-5));
-    REQUIRE(facts == facts_of({run, "--by-position", "--threads", "1"}));
-    const json fewer = facts_of({run, "--by-position", "--eval-batches", "1"});
+    REQUIRE(facts == eval_facts({run, "--by-position", "--threads", "1"}));
+    const json fewer = eval_facts({run, "--by-position", "--eval-batches", "1"});
     REQUIRE(fewer.at("by_position") != facts.at("by_position"));
-    REQUIRE_FALSE(facts_of({run}).contains("by_position"));
+    REQUIRE_FALSE(eval_facts({run}).contains("by_position"));
     REQUIRE_THAT(require_ok(run_maki({"eval", run, "--by-position"})).out, ContainsSubstring("\n  3-4 "));
   }
   REQUIRE(reported >= 4);
@@ -67,15 +67,15 @@ TEST_CASE("eval with a stride: a longer context for most tokens, and for which m
       require_refused(run_maki({"eval", run, "--stride", "4"}), 2, {"remembers what it has read", "omit it"});
       continue;
     }
-    const json plain = facts_of({run}), whole = facts_of({run, "--stride", "16"}),
-               one = facts_of({run, "--stride", "1"});
+    const json plain = eval_facts({run}), whole = eval_facts({run, "--stride", "16"}),
+               one = eval_facts({run, "--stride", "1"});
     REQUIRE(whole.at("val_loss") == plain.at("val_loss"));
     REQUIRE(whole.at("stride") == 16);
     REQUIRE_FALSE(plain.contains("stride"));
     REQUIRE(one.at("targets") == plain.at("targets"));
     REQUIRE(one.at("batches_of_text") > plain.at("batches_of_text"));
     REQUIRE(one.at("val_loss") < plain.at("val_loss"));
-    REQUIRE(one == facts_of({run, "--stride", "1", "--threads", "3"}));
+    REQUIRE(one == eval_facts({run, "--stride", "1", "--threads", "3"}));
     require_refused(run_maki({"eval", run, "--stride", "17"}), 2, {"stride: must be between 1 and 16", "got 17"});
     require_refused(run_maki({"eval", run, "--stride", "0"}), 2, {"stride: must be between 1 and", "got 0"});
     require_refused(run_maki({"eval", run, "--stride", "4", "--by-position"}), 2, {"omit --stride"});
@@ -88,27 +88,27 @@ TEST_CASE("eval per file: each file has the figures that it has alone") {
   const std::string a = folder.write("a.txt", "the maki unrolls slowly"), b = folder.write("b.txt", "tape"),
                     one = folder.write("one.txt", "t"), none = folder.write("none.txt", ""),
                     unknown = folder.write("unknown.txt", "the Qaki");
-  const json facts = facts_of({run, a, none, one, b, "--per-file"});
+  const json facts = eval_facts({run, a, none, one, b, "--per-file"});
   REQUIRE(facts.at("files").size() == 3);
   REQUIRE(facts.at("files").at(0).at("file") == a);
   REQUIRE(facts.at("files").at(1) == json({{"file", one}, {"targets", 0}, {"unknown_characters", 0}}));
   REQUIRE(facts.at("files").at(2).at("file") == b);
   for (const std::size_t i : {0U, 2U}) {
     const json& file = facts.at("files").at(i);
-    const json alone = facts_of({run, file.at("file")});
+    const json alone = eval_facts({run, file.at("file")});
     for (const char* const key :
          {"targets", "val_loss", "nats_per_character", "perplexity", "bits_per_byte", "bits_per_character"}) {
       REQUIRE(file.at(key) == alone.at(key));
     }
   }
-  REQUIRE_FALSE(facts_of({run, a, b}).contains("files"));
+  REQUIRE_FALSE(eval_facts({run, a, b}).contains("files"));
   const std::string out = require_ok(run_maki({"eval", run, a, one, "--per-file"})).out;
   REQUIRE_THAT(out, ContainsSubstring("\nfile         " + a + ": ") && ContainsSubstring(" bits/byte, "));
   REQUIRE_THAT(out, ContainsSubstring("\nfile         " + one + ": 0 targets\n"));
   // Windows overlap within each file, too, and unknown characters are those of the file.
-  const json strided = facts_of({run, a, b, "--per-file", "--stride", "2"});
-  REQUIRE(strided.at("files").at(0).at("val_loss") == facts_of({run, a, "--stride", "2"}).at("val_loss"));
-  const json skipped = facts_of({run, a, unknown, "--per-file", "--unknown", "skip"});
+  const json strided = eval_facts({run, a, b, "--per-file", "--stride", "2"});
+  REQUIRE(strided.at("files").at(0).at("val_loss") == eval_facts({run, a, "--stride", "2"}).at("val_loss"));
+  const json skipped = eval_facts({run, a, unknown, "--per-file", "--unknown", "skip"});
   REQUIRE(skipped.at("files").at(0).at("unknown_characters") == 0);
   REQUIRE(skipped.at("files").at(1).at("unknown_characters") == 1);
   require_refused(run_maki({"eval", run, a, "--per-file", "--eval-batches", "2"}), 2, {"omit --eval-batches"});
@@ -120,12 +120,12 @@ TEST_CASE("eval per file of the run's own text measures the validation part of e
   folder.write("corpus/a.txt", text.substr(0, 3000));
   folder.write("corpus/b.txt", text.substr(3000));
   const std::string run = trained_run(folder, folder / "corpus", kSmall + Arguments{"--val-fraction", "0.5"});
-  const json facts = facts_of({run, "--per-file"});
+  const json facts = eval_facts({run, "--per-file"});
   REQUIRE(facts.at("part") == "validation");
   REQUIRE(facts.at("files").size() == 2);
   const std::string tail = folder.write("tail.txt", text.substr(1500, 1500));
   REQUIRE(facts.at("files").at(0).at("file") == folder / "corpus/a.txt");
-  REQUIRE(facts.at("files").at(0).at("val_loss") == facts_of({run, tail}).at("val_loss"));
+  REQUIRE(facts.at("files").at(0).at("val_loss") == eval_facts({run, tail}).at("val_loss"));
   REQUIRE(facts.at("files").at(1).at("file") == folder / "corpus/b.txt");
 }
 

@@ -11,8 +11,8 @@ using namespace maki::tests;
 
 namespace {
 
-struct Run {
-  Run() {
+struct InteractiveRun {
+  InteractiveRun() {
     const std::string corpus = folder.write("corpus.txt", small_text());
     require_ok(run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall));
   }
@@ -40,7 +40,7 @@ void wait_until(const std::function<bool()>& holds) {
 }  // namespace
 
 TEST_CASE("an interactive session continues every prompt, with a seed of its own") {
-  const Run run;
+  const InteractiveRun run;
   const Finished finished = run.type("the maki\ns\r\nthe\\\nreel\\\n\\\na\n\nthe maki\nend\\", {"--seed", "7"});
   REQUIRE(finished.out == run.text("the maki", 7) + run.text("s", 8) + run.text("the\nreel\n\na", 9) +
                               run.text("", 10) + run.text("the maki", 11) + run.text("end\n", 12));
@@ -51,12 +51,12 @@ TEST_CASE("an interactive session continues every prompt, with a seed of its own
   const std::string greedy = run.type("the\n", {"--temperature", "0"}).err;
   REQUIRE_THAT(greedy, !ContainsSubstring("seed"));
   // Several samples and JSON work as they do without a session.
-  const std::string json = run.type("the\ns\n", {"--seed", "1", "--json", "-n", "2"}).out;
-  REQUIRE(std::count(json.begin(), json.end(), '\n') == 4);
+  const std::string objects = run.type("the\ns\n", {"--seed", "1", "--json", "-n", "2"}).out;
+  REQUIRE(std::count(objects.begin(), objects.end(), '\n') == 4);
 }
 
 TEST_CASE("a prompt that cannot be continued is reported, and the session goes on") {
-  const Run run;
+  const InteractiveRun run;
   const Finished finished = run.type("Q\nthe maki unrolls slowly and\nthe\n", {"--seed", "1", "--overflow", "stop"});
   REQUIRE_THAT(finished.err, ContainsSubstring("maki: prompt: ") && ContainsSubstring("Q (U+0051)"));
   REQUIRE_THAT(finished.err, ContainsSubstring("maki: prompt: has 27 tokens, but the context window holds 16"));
@@ -68,7 +68,7 @@ TEST_CASE("a prompt that cannot be continued is reported, and the session goes o
 
 TEST_CASE("an interactive session on a terminal") {
   if (!has_terminals()) return;
-  const Run run;
+  const InteractiveRun run;
   const Arguments session = {"generate", run.path, "--interactive", "--max-tokens", "20", "--seed", "7"};
   const std::string both = run.text("the", 7) + run.text("reel", 8);
   RunOptions typed;
@@ -93,7 +93,7 @@ TEST_CASE("an interactive session on a terminal") {
 }
 
 TEST_CASE("Ctrl-C ends the text that is being written, and one without a text the session") {
-  const Run run;
+  const InteractiveRun run;
   RunOptions options;
   options.input = "the\nkkkkkkkk\n";  // nothing that the model would write
   options.input_stays_open = true;
@@ -126,7 +126,7 @@ TEST_CASE("Ctrl-C ends the text that is being written, and one without a text th
 }
 
 TEST_CASE("an interactive session has no other prompts, and no model that translates") {
-  const Run run;
+  const InteractiveRun run;
   require_refused(run_maki({"generate", run.path, "--interactive", "--prompt", "the"}), 2,
                   {"use only one of --prompt, --prompt-file, --prompts, --interactive and -"});
   for (const SmallKind& kind : every_kind()) {

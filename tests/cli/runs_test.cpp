@@ -16,8 +16,8 @@ using namespace maki::tests;
 
 namespace {
 
-const Arguments kTiny = {"--n-layer",    "1", "--n-head",    "2", "--n-embd",     "16", "--block-size", "16",
-                         "--batch-size", "4", "--max-steps", "5", "--no-counting"};
+const Arguments kTinyRun = {"--n-layer",    "1", "--n-head",    "2", "--n-embd",     "16", "--block-size", "16",
+                            "--batch-size", "4", "--max-steps", "5", "--no-counting"};
 
 bool has_ended(pid_t process) {
   siginfo_t info{};
@@ -48,7 +48,7 @@ TEST_CASE("of several starts with one --out exactly one trains, and without --ou
     std::filesystem::create_directories(folder / (round == 2 ? out : "other"));
     int trained = 0;
     for (const Finished& finished :
-         run_together(std::vector(3, Arguments{"train", corpus, "--threads", "1", "--out", out} + kTiny), there)) {
+         run_together(std::vector(3, Arguments{"train", corpus, "--threads", "1", "--out", out} + kTinyRun), there)) {
       INFO(finished.err);
       REQUIRE((finished.exit_code == 0 || finished.exit_code == 2));
       trained += finished.exit_code == 0 ? 1 : 0;
@@ -57,7 +57,7 @@ TEST_CASE("of several starts with one --out exactly one trains, and without --ou
     require_ok(run_maki({"inspect", out, "--verify"}, there));
   }
   for (const Finished& finished :
-       run_together(std::vector(4, Arguments{"train", corpus, "--threads", "1"} + kTiny), there))
+       run_together(std::vector(4, Arguments{"train", corpus, "--threads", "1"} + kTinyRun), there))
     require_ok(finished);
   for (const char* const name : {"corpus-1", "corpus-2", "corpus-3", "corpus-4"})
     require_ok(run_maki({"inspect", folder / "runs/" + name, "--verify"}));
@@ -76,7 +76,7 @@ TEST_CASE(
     REQUIRE(truncate(tokens.c_str(), 0) == 0);
   };
   const Finished finished = run_maki(
-      Arguments{"train", tokens, "--out", run} + kTiny + Arguments{"--max-steps", "10000000", "--log-interval", "1"},
+      Arguments{"train", tokens, "--out", run} + kTinyRun + Arguments{"--max-steps", "10000000", "--log-interval", "1"},
       options);
   require_refused(finished, 3, {tokens + ": must stay as it is", "is saved", "maki train --resume " + run});
   require_ok(run_maki({"inspect", run, "--verify"}));
@@ -93,7 +93,7 @@ TEST_CASE("a number of threads in the environment that no machine has is refused
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   for (const char* const number : {"40000", "100000"}) {
     const RunOptions many{.environment = {std::string("OMP_NUM_THREADS=") + number}};
-    const Arguments arguments = Arguments{"train", corpus, "--out", run} + kTiny;
+    const Arguments arguments = Arguments{"train", corpus, "--out", run} + kTinyRun;
     require_refused(run_maki(arguments, many), 2, {"OMP_NUM_THREADS must be between 1 and 1024", number});
     REQUIRE_FALSE(std::filesystem::exists(run));
     require_ok(run_maki(arguments + Arguments{"--threads", "1", "--out", folder / number}, many));
@@ -124,7 +124,7 @@ TEST_CASE("initial weights whose loss is not a number are refused before anythin
 TEST_CASE("a run without the pointer last is shown and verified") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kTiny));
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kTinyRun));
   std::filesystem::remove(run + "/checkpoints/last");
   REQUIRE_THAT(require_ok(run_maki({"inspect", run})).out, ContainsSubstring("step         5\n"));
   REQUIRE_THAT(require_ok(run_maki({"inspect", run, "--verify"})).out, ContainsSubstring("can be resumed"));
@@ -136,14 +136,14 @@ TEST_CASE("the text of a run is found again behind a link and \"..\"") {
   std::filesystem::create_directory(folder / "far/away");
   std::filesystem::create_directory_symlink(folder / "far/away", folder / "link");
   const RunOptions there{.working_directory = folder.path()};
-  require_ok(run_maki(Arguments{"train", "link/../corpus.txt", "--out", "link/../run"} + kTiny, there));
+  require_ok(run_maki(Arguments{"train", "link/../corpus.txt", "--out", "link/../run"} + kTinyRun, there));
   require_ok(run_maki({"train", "--resume", folder / "far/run", "--max-steps", "6"}));
 }
 
 TEST_CASE("a return to an earlier checkpoint that was interrupted is completed by the next resume") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kTiny +
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kTinyRun +
                       Arguments{"--checkpoint-interval", "1", "--keep-last", "9"}));
   // As it is left when the latest checkpoint of three has been moved.
   std::filesystem::create_directory(run + "/returning-to-2");

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-struct Run : TrainedRun {
+struct SampledRun : TrainedRun {
   std::string generate(const Arguments& more) const { return certain(Arguments{"--seed", "3"} + more); }
   // Without a seed, where nothing is drawn.
   std::string certain(const Arguments& more) const {
@@ -25,7 +25,7 @@ struct Run : TrainedRun {
 }  // namespace
 
 TEST_CASE("every option of sampling changes the text, and a file of prompts gets the same texts") {
-  const Run run;
+  const SampledRun run;
   const Arguments prompt = {"--prompt", "the "}, warm = {"--temperature", "1.5"};
   const std::string plain = run.generate(prompt + warm);
   const std::string file = run.folder.write("prompts.txt", "the \ns\n");
@@ -46,7 +46,7 @@ TEST_CASE("every option of sampling changes the text, and a file of prompts gets
 }
 
 TEST_CASE("a token is biased by its text or by its id, and the last bias of a token holds") {
-  const Run run;
+  const SampledRun run;
   const Arguments prompt = {"--prompt", "s", "--temperature", "1.5"};
   const json all = json_lines(run.generate(prompt + Arguments{"--json", "--logprobs", "0"})).at(0);
   for (const json& token : all.at("logprobs")) {
@@ -68,7 +68,7 @@ TEST_CASE("a token is biased by its text or by its id, and the last bias of a to
 }
 
 TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn and of the most likely ones") {
-  const Run run;
+  const SampledRun run;
   const Arguments warm = {"--prompt", "the ", "--temperature", "2", "--json"};
   const json facts = json_lines(run.generate(warm + Arguments{"--logprobs", "1000"})).at(0);
   REQUIRE(facts.at("tokens") == 60);
@@ -108,7 +108,7 @@ TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn an
 }
 
 TEST_CASE("options of sampling without an effect are refused") {
-  const Run run;
+  const SampledRun run;
   for (const char* const option : {"top-k", "top-p", "min-p", "seed"}) {
     const std::string value = option == std::string("top-k") ? "3" : option == std::string("seed") ? "7" : "0.1";
     const std::string dashed = std::string("--") + option;

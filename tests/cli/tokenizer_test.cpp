@@ -16,7 +16,7 @@ RunOptions with_input(const std::string& text) {
 }
 
 // Trains a tokenizer of at most 300 tokens.
-std::string trained(const TemporaryFolder& folder, const std::string& text, const Arguments& more = {}) {
+std::string trained_tokenizer(const TemporaryFolder& folder, const std::string& text, const Arguments& more = {}) {
   const std::string corpus = folder.write("corpus.txt", text), out = folder / "tokenizer.json";
   require_ok(run_maki(Arguments{"tokenizer", "train", corpus, "--out", out, "--vocab-size", "300"} + more));
   return out;
@@ -30,7 +30,7 @@ std::string tokenizer_hash(const std::string& path) {
 
 TEST_CASE("maki tokenizer trains, encodes, decodes and inspects") {
   const TemporaryFolder folder;
-  const std::string tokenizer = trained(folder, small_text() + "終わり。\n");
+  const std::string tokenizer = trained_tokenizer(folder, small_text() + "終わり。\n");
   const json facts = json::parse(require_ok(run_maki({"tokenizer", "inspect", tokenizer, "--json"})).out);
   REQUIRE(facts["kind"] == "bpe");
   REQUIRE(facts["vocab_size"] == 300);
@@ -60,7 +60,7 @@ TEST_CASE("maki tokenizer trains, encodes, decodes and inspects") {
 
 TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one") {
   const TemporaryFolder folder;
-  const std::string tokenizer = trained(folder, small_text());
+  const std::string tokenizer = trained_tokenizer(folder, small_text());
   std::string text;
   while (text.size() < 9'000'000) text += small_text();
   const std::string file = folder.write("long.txt", text);
@@ -74,7 +74,7 @@ TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one
 
 TEST_CASE("maki tokenizer refuses what it cannot do") {
   const TemporaryFolder folder;
-  const std::string tokenizer = trained(folder, small_text());
+  const std::string tokenizer = trained_tokenizer(folder, small_text());
   require_refused(run_maki({"tokenizer"}), 2, {"tokenizer"});
   require_refused(run_maki({"tokenizer", "decode", tokenizer}, with_input("5 x")), 3, {"whole numbers", "x"});
   require_refused(run_maki({"tokenizer", "decode", tokenizer}, with_input("300")), 3, {"[0, 300)", "300"});
@@ -116,7 +116,7 @@ TEST_CASE("runs with byte-pair encoding learn, resume exactly and accept any tex
 
 TEST_CASE("a run can use the tokenizer of a file") {
   const TemporaryFolder folder;
-  const std::string tokenizer = trained(folder, small_text(), {"--normalize", "nfkc"});
+  const std::string tokenizer = trained_tokenizer(folder, small_text(), {"--normalize", "nfkc"});
   const std::string corpus = folder.write("other.txt", small_japanese_text());
   const Arguments given = {"--tokenizer-file", tokenizer};
   require_ok(train(folder, corpus, given));

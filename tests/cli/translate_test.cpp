@@ -69,8 +69,8 @@ struct Lines {
   std::string source, target, tsv;
 };
 
-struct Run {
-  explicit Run(const Arguments& more = {"--tokenizer", "word"}) {
+struct TranslatorRun {
+  explicit TranslatorRun(const Arguments& more = {"--tokenizer", "word"}) {
     corpus = folder.write("pairs.tsv", Lines().tsv);
     require_ok(run_maki(Arguments{"train", corpus, "--out", path} + kTranslate + more));
   }
@@ -83,7 +83,7 @@ struct Run {
   std::string path = folder / "run", corpus;
 };
 
-json facts_of(const Arguments& arguments) { return json::parse(require_ok(run_maki(arguments)).out); }
+json translation_facts(const Arguments& arguments) { return json::parse(require_ok(run_maki(arguments)).out); }
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -141,8 +141,8 @@ TEST_CASE("two files and one file with tabs give the same weights, and either ru
 }
 
 TEST_CASE("the checkpoint of a model that translates has schema 3, with its task and vocabularies") {
-  const Run run, shared({"--tokenizer", "word", "--share-vocabulary"});
-  const json facts = facts_of({"inspect", run.path, "--verify", "--json"});
+  const TranslatorRun run, shared({"--tokenizer", "word", "--share-vocabulary"});
+  const json facts = translation_facts({"inspect", run.path, "--verify", "--json"});
   REQUIRE(facts.at("verified") == true);
   REQUIRE(facts.at("schema") == 3);
   REQUIRE(facts.at("config").at("model") == "seq2seq");
@@ -158,7 +158,7 @@ TEST_CASE("the checkpoint of a model that translates has schema 3, with its task
   REQUIRE_THAT(text, ContainsSubstring(", and of 13 for sources") &&
                          ContainsSubstring("\nschema = 3\nmodel = 'seq2seq'\ntask = 'translate'\n") &&
                          ContainsSubstring("\nshare_vocabulary = false\n"));
-  const json other = facts_of({"inspect", shared.path, "--verify", "--json"});
+  const json other = translation_facts({"inspect", shared.path, "--verify", "--json"});
   REQUIRE(other.at("config").at("share_vocabulary") == true);
   REQUIRE_FALSE(other.contains("source_vocab_size"));
   REQUIRE_THAT(read_text(shared.path + "/config.toml"), ContainsSubstring("\nshare_vocabulary = true "));
@@ -166,7 +166,7 @@ TEST_CASE("the checkpoint of a model that translates has schema 3, with its task
 }
 
 TEST_CASE("a damaged tokenizer of sources: no verb uses the checkpoint") {
-  const Run run;
+  const TranslatorRun run;
   const std::string file = checkpoint(run.path, 12);
   std::string bytes = read_text(file);
   const std::string head = "maki word tokenizer 1\n";
@@ -181,8 +181,8 @@ TEST_CASE("a damaged tokenizer of sources: no verb uses the checkpoint") {
 }
 
 TEST_CASE("eval reports loss, exact matches and BLEU of the run's own pairs or of others") {
-  const Run run;
-  const json own = facts_of({"eval", run.path, "--json"});
+  const TranslatorRun run;
+  const json own = translation_facts({"eval", run.path, "--json"});
   REQUIRE(own.at("pairs") == 6);
   REQUIRE(own.at("val_loss").get<double>() > 0);
   REQUIRE(own.at("perplexity").get<double>() == Approx(std::exp(own.at("val_loss").get<double>())));
@@ -200,7 +200,8 @@ TEST_CASE("eval reports loss, exact matches and BLEU of the run's own pairs or o
   const std::vector<std::string> lines = lines_of(sources);
   for (std::size_t i = 0; i < 3; ++i) other += lines[i] + '\t' + (written[i].empty() ? "x" : written[i]) + '\n';
   const auto empty = std::ranges::count(written, std::string());
-  const json exact = facts_of({"eval", run.path, run.folder.write("other.tsv", other), "--json", "--unknown", "skip"});
+  const json exact =
+      translation_facts({"eval", run.path, run.folder.write("other.tsv", other), "--json", "--unknown", "skip"});
   REQUIRE(exact.at("pairs") == 3);
   REQUIRE(exact.at("exact_match").get<double>() == Approx(1 - static_cast<double>(empty) / 3));
   // Text that does not fit.
@@ -214,7 +215,7 @@ TEST_CASE("eval reports loss, exact matches and BLEU of the run's own pairs or o
 }
 
 TEST_CASE("generate translates every line of a prompt, a file or standard input, and keeps their number") {
-  const Run run;
+  const TranslatorRun run;
   const std::string input = "a b\n\nc d e\r\n\nb\na b";
   const std::string expected = run.translate(input);
   const std::vector<std::string> lines = lines_of(expected);
@@ -242,7 +243,7 @@ TEST_CASE("generate translates every line of a prompt, a file or standard input,
 }
 
 TEST_CASE("generate describes each translation as JSON, and searches with a beam") {
-  const Run run;
+  const TranslatorRun run;
   const std::string input = "a b\n\nc d e\n";
   for (const Arguments& search :
        {Arguments{}, Arguments{"--beam", "4"}, Arguments{"--beam", "4", "--length-penalty", "0"}}) {
@@ -273,8 +274,9 @@ TEST_CASE("generate describes each translation as JSON, and searches with a beam
 }
 
 TEST_CASE("lines that cannot be read are named by number") {
-  const Run run, learned({"--tokenizer", "word", "--positions", "learned"});
-  const auto refuse = [](const Run& r, const std::string& input, int code, const std::vector<std::string>& words) {
+  const TranslatorRun run, learned({"--tokenizer", "word", "--positions", "learned"});
+  const auto refuse = [](const TranslatorRun& r, const std::string& input, int code,
+                         const std::vector<std::string>& words) {
     RunOptions piped;
     piped.input = input;
     const Finished finished = run_maki({"generate", r.path}, piped);
@@ -294,7 +296,7 @@ TEST_CASE("lines that cannot be read are named by number") {
 }
 
 TEST_CASE("options that do not apply to a kind of model are refused: exit 2") {
-  const Run run;
+  const TranslatorRun run;
   for (const Arguments& option :
        {Arguments{"--top-k", "3"}, Arguments{"--top-p", "0.5"}, Arguments{"--temperature", "0.5"},
         Arguments{"--seed", "1"}, Arguments{"--samples", "2"}, Arguments{"-n", "2"}, Arguments{"--stop", "x"},
@@ -343,7 +345,7 @@ TEST_CASE("parallel text that does not fit: exit 3, both files are named, and no
 }
 
 TEST_CASE("a run may begin with the weights and vocabularies of another") {
-  const Run run;
+  const TranslatorRun run;
   const std::string next = run.folder / "next",
                     pairs = run.folder.write("next.tsv", "a c b\tone three two\nb a d\ttwo one four\n");
   require_ok(run_maki({"train", pairs, "--init-from", run.path, "--out", next, "--max-steps", "0", "--lr-decay-steps",
@@ -380,18 +382,18 @@ TEST_CASE("gradcheck and bench of a model that translates") {
   for (const Arguments& more :
        {Arguments{}, Arguments{"--share-vocabulary", "--norm-order", "pre", "--positions", "learned",
                                "--label-smoothing", "0.1", "--norm", "rms", "--activation", "swiglu"}}) {
-    const json checked = facts_of(Arguments{"gradcheck", "--block-size", "6", "--json"} + model + more);
+    const json checked = translation_facts(Arguments{"gradcheck", "--block-size", "6", "--json"} + model + more);
     REQUIRE(checked.at("passed") == true);
     REQUIRE(checked.at("compared").get<int>() > 300);
     const auto names = checked.at("tensors");
     for (const char* const name : {"encoder.h.0.attn.c_attn.weight", "decoder.h.0.cross.c_kv.weight"})
       REQUIRE(std::ranges::any_of(names, [&](const json& tensor) { return tensor.at("name") == name; }));
   }
-  const Run run({"--tokenizer", "word", "--dropout", "0"});
-  REQUIRE(facts_of({"gradcheck", run.path, "--json"}).at("passed") == true);
-  const json bench =
-      facts_of(Arguments{"bench"} + model +
-               Arguments{"--block-size", "8", "--batch-size", "3", "--vocab-size", "19", "--steps", "2", "--json"});
+  const TranslatorRun run({"--tokenizer", "word", "--dropout", "0"});
+  REQUIRE(translation_facts({"gradcheck", run.path, "--json"}).at("passed") == true);
+  const json bench = translation_facts(
+      Arguments{"bench"} + model +
+      Arguments{"--block-size", "8", "--batch-size", "3", "--vocab-size", "19", "--steps", "2", "--json"});
   REQUIRE(bench.at("tokens_per_second").get<double>() > 0);
   REQUIRE(bench.at("tokens_per_second").get<double>() * bench.at("ms_per_step").get<double>() == Approx(1e3 * 24));
   REQUIRE(std::ranges::any_of(bench.at("profile"), [](const json& row) { return row.at("op") == "attention"; }));

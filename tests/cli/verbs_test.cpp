@@ -17,8 +17,8 @@ using nlohmann::json;
 
 namespace {
 
-struct Run {
-  explicit Run(const std::string& text = small_text(), const Arguments& more = {}) {
+struct RunOfVerbs {
+  explicit RunOfVerbs(const std::string& text = small_text(), const Arguments& more = {}) {
     corpus = folder.write("corpus.txt", text);
     trained = run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30", "--seed", "5"} + kSmall + more);
     INFO(trained.err);
@@ -32,7 +32,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("train leaves a run directory with the documented files") {
-  const Run run;
+  const RunOfVerbs run;
   REQUIRE(run.trained.out.empty());
   REQUIRE(std::filesystem::exists(run.path + "/config.toml"));
   REQUIRE(std::filesystem::exists(checkpoint(run.path, 20)));
@@ -63,7 +63,7 @@ TEST_CASE("train leaves a run directory with the documented files") {
 }
 
 TEST_CASE("the configuration that a run writes describes the same run") {
-  const Run run;
+  const RunOfVerbs run;
   const std::string again = run.folder / "again";
   const Finished finished = run_maki({"train", run.corpus, "--config", run.path + "/config.toml", "--out", again});
   INFO(finished.err);
@@ -72,7 +72,7 @@ TEST_CASE("the configuration that a run writes describes the same run") {
 }
 
 TEST_CASE("generate echoes its prompt, is reproducible with a seed, and ends at a stop string") {
-  const Run run;
+  const RunOfVerbs run;
   const auto generate = [&](const Arguments& more) {
     const Finished finished =
         run_maki(Arguments{"generate", run.path, "--prompt", "the ", "--max-tokens", "60"} + more);
@@ -98,7 +98,7 @@ TEST_CASE("generate echoes its prompt, is reproducible with a seed, and ends at 
 }
 
 TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
-  const Run run;
+  const RunOfVerbs run;
   const std::string text = small_text();
   for (std::size_t i = 0; i < 12; ++i) {
     const std::string prompt = text.substr(100 * i, 40), end = prompt.substr(40 - 16);
@@ -123,14 +123,14 @@ TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
 }
 
 TEST_CASE("training, prompts and generation handle Japanese without breaking a character") {
-  const Run run(small_japanese_text());
+  const RunOfVerbs run(small_japanese_text());
   const Finished finished = run_maki({"generate", run.path, "--prompt", "吾輩は", "--max-tokens", "100"});
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
   REQUIRE(finished.out.starts_with("吾輩は"));
   REQUIRE_FALSE(maki::invalid_utf8(finished.out).has_value());
 
-  const Run bytes(small_japanese_text(), {"--tokenizer", "byte"});
+  const RunOfVerbs bytes(small_japanese_text(), {"--tokenizer", "byte"});
   for (int seed = 0; seed < 5; ++seed) {
     const Finished text = run_maki({"generate", bytes.path, "--max-tokens", "50", "--seed", std::to_string(seed)});
     INFO(text.err);
@@ -140,7 +140,7 @@ TEST_CASE("training, prompts and generation handle Japanese without breaking a c
 }
 
 TEST_CASE("eval repeats the validation loss of the run") {
-  const Run run(small_text(), {"--eval-batches", "0"});
+  const RunOfVerbs run(small_text(), {"--eval-batches", "0"});
   double expected = 0;
   for (const json& line : metrics_lines(run.path + "/metrics.jsonl")) {
     if (line.at("kind") == "eval" && line.at("step") == 30) expected = line.at("val_loss").get<double>();
@@ -152,7 +152,7 @@ TEST_CASE("eval repeats the validation loss of the run") {
 }
 
 TEST_CASE("eval reports how much of the text it evaluated") {
-  const Run run;
+  const RunOfVerbs run;
   const Finished all = run_maki({"eval", run.path, run.corpus}),
                  one = run_maki({"eval", run.path, "--eval-batches", "1"});
   REQUIRE(all.exit_code == 0);
@@ -166,7 +166,7 @@ TEST_CASE("eval reports how much of the text it evaluated") {
 }
 
 TEST_CASE("inspect reports the contents of a checkpoint") {
-  const Run run;
+  const RunOfVerbs run;
   const Finished finished = run_maki({"inspect", run.path, "--verify", "--json"});
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
@@ -185,7 +185,7 @@ TEST_CASE("inspect reports the contents of a checkpoint") {
 }
 
 TEST_CASE("inspect --verify reports for every checkpoint of a run whether it can be resumed, or why not") {
-  const Run run;
+  const RunOfVerbs run;
   const Finished good = run_maki({"inspect", run.path, "--verify"});
   INFO(good.out << good.err);
   REQUIRE(good.exit_code == 0);
@@ -217,7 +217,7 @@ TEST_CASE("inspect --verify reports for every checkpoint of a run whether it can
 }
 
 TEST_CASE("gradcheck verifies a configured model, and a run") {
-  const Run run;
+  const RunOfVerbs run;
   const Finished of_run = run_maki({"gradcheck", run.path});
   INFO(of_run.out << of_run.err);
   REQUIRE(of_run.exit_code == 0);
@@ -242,11 +242,11 @@ TEST_CASE("gradcheck accepts a model with the kinks of relu, and one whose gradi
   }
   REQUIRE(halved > 0);
 
-  const Run constant(std::string(500, 'a'));  // a vocabulary of one: loss and gradients are 0
+  const RunOfVerbs constant(std::string(500, 'a'));  // a vocabulary of one: loss and gradients are 0
   const Finished of_run = run_maki({"gradcheck", constant.path});
   INFO(of_run.out << of_run.err);
   REQUIRE(of_run.exit_code == 0);
-  const Run relu(small_text(), {"--activation", "relu"});
+  const RunOfVerbs relu(small_text(), {"--activation", "relu"});
   const Finished trained = run_maki({"gradcheck", relu.path});
   INFO(trained.out << trained.err);
   REQUIRE(trained.exit_code == 0);

@@ -10,7 +10,7 @@
 
 namespace {
 
-std::atomic<std::int64_t> calls{0}, held{0}, peak{0}, held_before{0};
+std::atomic<std::int64_t> calls{0}, held{0}, most_held{0}, held_before{0};
 
 std::int64_t size_of(void* memory) { return static_cast<std::int64_t>(malloc_usable_size(memory)); }
 
@@ -26,7 +26,7 @@ void* operator new(std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   ++calls;
   held += size_of(memory);
-  peak = std::max<std::int64_t>(peak, held);  // exact only with one thread
+  most_held = std::max<std::int64_t>(most_held, held);  // exact only with one thread
   return memory;
 }
 // Replaced, too: the sanitizers have one of their own, and our delete must not free its memory.
@@ -45,9 +45,9 @@ namespace maki::tests {
 std::int64_t allocations() { return calls; }
 void start_peak() {
   held_before = held.load();
-  peak = held.load();
+  most_held = held.load();
 }
-std::int64_t peak_bytes() { return peak - held_before; }
+std::int64_t peak_bytes() { return most_held - held_before; }
 std::int64_t held_bytes() { return held - held_before; }
 
 }  // namespace maki::tests

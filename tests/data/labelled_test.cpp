@@ -8,7 +8,7 @@ using namespace maki;
 
 namespace {
 
-Corpus corpus_of(const std::string& text) {
+Corpus labelled_corpus(const std::string& text) {
   Corpus corpus;
   corpus.sources = {"reviews.tsv"};
   corpus.text = text;
@@ -18,7 +18,7 @@ Corpus corpus_of(const std::string& text) {
 
 std::string message_of(const std::string& text, const LabelledOptions& options) {
   try {
-    make_labelled_dataset(corpus_of(text), options);
+    make_labelled_dataset(labelled_corpus(text), options);
   } catch (const CorpusError& error) {
     return error.what();
   }
@@ -30,7 +30,7 @@ const std::string kReviews = "fine\tgood\nawful\tbad\nso so\tfair\nnice\tgood\n"
 }  // namespace
 
 TEST_CASE("labels are sorted, and texts keep their order") {
-  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0, .max_tokens = 5});
+  const LabelledDataset data = make_labelled_dataset(labelled_corpus(kReviews), {.val_fraction = 0, .max_tokens = 5});
   REQUIRE(data.labels == std::vector<std::string>{"bad", "fair", "good"});
   REQUIRE(data.train.size() == 4);
   REQUIRE(data.val.size() == 0);
@@ -46,7 +46,8 @@ TEST_CASE("lines for validation have every label, whether labels are sorted or a
     std::string text;
     for (int i = 0; i < 200; ++i) text += (sorted ? i < 100 : i % 2 == 0) ? "awful\tbad\n" : "fine\tgood\n";
     for (const double fraction : {0.1, 0.25, 0.5}) {
-      const LabelledDataset data = make_labelled_dataset(corpus_of(text), {.val_fraction = fraction, .max_tokens = 5});
+      const LabelledDataset data =
+          make_labelled_dataset(labelled_corpus(text), {.val_fraction = fraction, .max_tokens = 5});
       const auto rows = static_cast<std::int64_t>(std::lround(200 * fraction));
       REQUIRE(data.val.size() == rows);
       REQUIRE(data.train.size() == 200 - rows);
@@ -60,9 +61,9 @@ TEST_CASE("lines for validation have every label, whether labels are sorted or a
 }
 
 TEST_CASE("an existing model's tokenizer and labels are kept") {
-  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0, .max_tokens = 5});
+  const LabelledDataset data = make_labelled_dataset(labelled_corpus(kReviews), {.val_fraction = 0, .max_tokens = 5});
   LabelledOptions options{.val_fraction = 0, .max_tokens = 5, .tokenizer = data.tokenizer, .labels = data.labels};
-  const LabelledDataset other = make_labelled_dataset(corpus_of("line\tgood\n"), options);
+  const LabelledDataset other = make_labelled_dataset(labelled_corpus("line\tgood\n"), options);
   REQUIRE(other.tokenizer == data.tokenizer);
   REQUIRE(other.train.target(0) == std::vector<std::int32_t>{2});
   REQUIRE_THAT(message_of("fine\tgood\nline\tgold\n", options), ContainsSubstring("line 2: its label must be one of"));
@@ -73,15 +74,15 @@ TEST_CASE("labels are normalized as the texts are, also by a model whose labels 
   const std::string composed = "caf\u00e9", parts = "cafe\u0301";
   const std::string text = "one\t" + composed + "\ntwo\t" + parts + "\nsix\ttea\n";
   LabelledOptions options{.val_fraction = 0, .max_tokens = 5};
-  REQUIRE(make_labelled_dataset(corpus_of(text), options).labels.size() == 3);
+  REQUIRE(make_labelled_dataset(labelled_corpus(text), options).labels.size() == 3);
   options.tokenizer_options.normalization = Normalization::nfc;
-  const LabelledDataset data = make_labelled_dataset(corpus_of(text), options);
+  const LabelledDataset data = make_labelled_dataset(labelled_corpus(text), options);
   REQUIRE(data.labels == std::vector<std::string>{composed, "tea"});
   REQUIRE(data.train.target(1) == std::vector<std::int32_t>{0});
   options.labels = {"cafe", composed};
-  REQUIRE(make_labelled_dataset(corpus_of("one\t" + parts + "\n"), options).train.target(0)[0] == 1);
+  REQUIRE(make_labelled_dataset(labelled_corpus("one\t" + parts + "\n"), options).train.target(0)[0] == 1);
   options.labels = {parts, composed};
-  REQUIRE(make_labelled_dataset(corpus_of("one\t" + parts + "\n"), options).train.target(0)[0] == 0);
+  REQUIRE(make_labelled_dataset(labelled_corpus("one\t" + parts + "\n"), options).train.target(0)[0] == 0);
 }
 
 TEST_CASE("a header, swapped columns, and labels that differ in spaces alone are refused") {

@@ -16,7 +16,7 @@ using Pair = std::pair<std::string, std::string>;
 using Pairs = std::vector<Pair>;
 
 // Text of files that are not read from a disk.
-Corpus corpus_of(const std::vector<std::string>& texts) {
+Corpus pair_corpus(const std::vector<std::string>& texts) {
   Corpus corpus;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     corpus.sources.push_back(i == 0 ? "first.txt" : i == 1 ? "second.txt" : "third.txt");
@@ -27,7 +27,7 @@ Corpus corpus_of(const std::vector<std::string>& texts) {
 }
 
 Pairs pairs_in(const std::vector<std::string>& texts) {
-  const Corpus corpus = corpus_of(texts);
+  const Corpus corpus = pair_corpus(texts);
   Pairs pairs;
   for (const LinePair& pair : read_pairs(corpus)) pairs.emplace_back(pair.source, pair.target);
   return pairs;
@@ -97,7 +97,7 @@ TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and 
   REQUIRE(pairs_in({"source\tsource\na\tx\n"}).size() == 2);
   REQUIRE(pairs_in({"text\tTexto\na\tx\n"}).size() == 2);
   require_refused([] { pairs_in({"{\"source\": \"a\"}\n"}); }, {"line 1", "0 tabs", "jq -r", ".source"});
-  Corpus csv = corpus_of({"a,x\nb,y\n"});
+  Corpus csv = pair_corpus({"a,x\nb,y\n"});
   csv.files = {"pairs.csv"};
   require_refused([&] { read_pairs(csv, PairKind::labels); }, {"pairs.csv: line 1", "its label", "from CSV: python3"});
 }
@@ -134,7 +134,7 @@ TEST_CASE("a line without exactly one tab is refused, naming file, line and numb
 
 TEST_CASE("a sequence that is too long is refused: pair, side, limit, length and remedy") {
   const auto make = [](const std::string& text, std::int64_t most, const std::string& tokenizer = "char") {
-    make_pair_dataset(corpus_of({text}), options_for(0, most, tokenizer));
+    make_pair_dataset(pair_corpus({text}), options_for(0, most, tokenizer));
   };
   make("abc\tx\n", 3);
   make("x\tabc\n", 3);
@@ -149,8 +149,8 @@ TEST_CASE("a sequence that is too long is refused: pair, side, limit, length and
 
 TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and character") {
   PairOptions options = options_for(0, 10);
-  const Corpus known = corpus_of({"abc\txyz\n"}), other = corpus_of({"abc\txyz\nab\txq\n"}),
-               source = corpus_of({"xyz\txyz\n"});
+  const Corpus known = pair_corpus({"abc\txyz\n"}), other = pair_corpus({"abc\txyz\nab\txq\n"}),
+               source = pair_corpus({"xyz\txyz\n"});
   options.tokenizers = tokenizers_of(known, "char", false);
   const PairDataset data = make_pair_dataset(known, options);
   REQUIRE(data.tokenizers.source == options.tokenizers.source);
@@ -161,8 +161,8 @@ TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and 
 
 TEST_CASE("characters that a vocabulary lacks are left out or replaced on request, and counted") {
   PairOptions options = options_for(0.5, 10);
-  options.tokenizers = tokenizers_of(corpus_of({"abc\txyz\n"}), "char", false);
-  const Corpus corpus = corpus_of({"aQb\tx\nQQ\tyQz\n"});
+  options.tokenizers = tokenizers_of(pair_corpus({"abc\txyz\n"}), "char", false);
+  const Corpus corpus = pair_corpus({"aQb\tx\nQQ\tyQz\n"});
   options.unknown = Unknown::skip;
   const PairDataset skipped = make_pair_dataset(corpus, options);
   REQUIRE(skipped.unknown == 4);
@@ -183,7 +183,7 @@ TEST_CASE("characters that a vocabulary lacks are left out or replaced on reques
 }
 
 TEST_CASE("the tokenizers of both sides: separate, or one for both") {
-  const Corpus corpus = corpus_of({"aab\txxy\nab\txy\n"});
+  const Corpus corpus = pair_corpus({"aab\txxy\nab\txy\n"});
   for (const std::string kind : {"char", "word"}) {
     const PairTokenizers separate = tokenizers_of(corpus, kind, false);
     REQUIRE(separate.source != separate.target);
@@ -195,7 +195,7 @@ TEST_CASE("the tokenizers of both sides: separate, or one for both") {
     REQUIRE(shared.source->unknown("xyab").empty());
   }
   // The first word of a line counts as one with a space before it, and no word spans lines.
-  const Corpus words = corpus_of({"the cat\tx\nthe dog\tx\ncat cat\tx\n"});
+  const Corpus words = pair_corpus({"the cat\tx\nthe dog\tx\ncat cat\tx\n"});
   const PairTokenizers tokenizers = tokenizers_of(words, "word", false);
   REQUIRE(tokenizers.source->encode_line("the cat").size() == 2);
   REQUIRE(tokenizers.source->encode_line("cat the").size() == 2);
@@ -205,7 +205,7 @@ TEST_CASE("the tokenizers of both sides: separate, or one for both") {
 TEST_CASE("words are learned from the training pairs alone, characters from all") {
   PairOptions options = options_for(0.5, 20);
   options.tokenizer = "word";
-  const PairDataset data = make_pair_dataset(corpus_of({"cat cat\tx\ndog dog\tq\n"}), options);
+  const PairDataset data = make_pair_dataset(pair_corpus({"cat cat\tx\ndog dog\tq\n"}), options);
   REQUIRE(data.tokenizers.source->encode_line("cat").size() == 1);
   REQUIRE(data.tokenizers.source->encode_line("dog").size() == 4);
   REQUIRE(data.tokenizers.target->unknown("xq").empty());
@@ -222,15 +222,15 @@ TEST_CASE("the last pairs are for validation: at least one, and never all") {
   require_refused([] { val_pair_count(10, 0.99); }, {"10 of 10 pairs"});
   REQUIRE_THROWS_AS(val_pair_count(10, 1), Error);
   REQUIRE_THROWS_AS(val_pair_count(10, -0.1), Error);
-  const PairDataset data = make_pair_dataset(corpus_of({"a\tw\nb\tx\nc\ty\nd\tz\n"}), options_for(0.25, 5));
+  const PairDataset data = make_pair_dataset(pair_corpus({"a\tw\nb\tx\nc\ty\nd\tz\n"}), options_for(0.25, 5));
   REQUIRE(data.train.size() == 3);
   REQUIRE(data.val.size() == 1);
   REQUIRE(data.tokenizers.source->decode(data.train.source(2)) == "c");
   REQUIRE(data.tokenizers.target->decode(data.val.target(0)) == "z");
-  REQUIRE(make_pair_dataset(corpus_of({"a\tw\n"}), options_for(0, 5)).val.size() == 0);
+  REQUIRE(make_pair_dataset(pair_corpus({"a\tw\n"}), options_for(0, 5)).val.size() == 0);
   PairOptions all = options_for(0.25, 5);
   all.validate_all = true;
-  const PairDataset whole = make_pair_dataset(corpus_of({"a\tw\nb\tx y\n"}), all);
+  const PairDataset whole = make_pair_dataset(pair_corpus({"a\tw\nb\tx y\n"}), all);
   REQUIRE(whole.train.size() == 0);
   REQUIRE(whole.val.size() == 2);
   REQUIRE(whole.val_targets == std::vector<std::string>{"w", "x y"});
@@ -252,7 +252,7 @@ TEST_CASE("a dataset gives back every line that it was made from") {
       for (const bool shared : {false, true}) {
         PairOptions options = options_for(0, 10'000, kind);
         options.shared_vocabulary = shared;
-        const PairDataset data = make_pair_dataset(corpus_of({text}), options);
+        const PairDataset data = make_pair_dataset(pair_corpus({text}), options);
         RC_ASSERT(data.train.size() == std::ssize(expected));
         std::int64_t tokens = 0;
         for (std::int64_t i = 0; i < data.train.size(); ++i) {

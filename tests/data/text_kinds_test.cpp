@@ -52,14 +52,14 @@ TEST_CASE("files of other kinds are named, with what to do") {
 }
 
 TEST_CASE("text that is a list of records is said to be one, with the option that fits") {
-  const std::string json =
+  const std::string records =
       "{\"id\": \"7\", \"body\": \"a long text\"}\n{\"id\": \"8\", \"body\": \"b\", \"more\": \"c\"}\n";
-  REQUIRE_THAT(notes_on(json, "a.jsonl").at(0), ContainsSubstring("a.jsonl: every line is a JSON object") &&
-                                                    ContainsSubstring("--json-field body (texts are in body, id)"));
+  REQUIRE_THAT(notes_on(records, "a.jsonl").at(0), ContainsSubstring("a.jsonl: every line is a JSON object") &&
+                                                       ContainsSubstring("--json-field body (texts are in body, id)"));
   REQUIRE_THAT(notes_on("{\"text\":\"a\",\"x\":\"abc\"}\n{\"text\":\"b\",\"x\":\"c\"}\n", "a").at(0),
                ContainsSubstring("--json-field text"));
   REQUIRE_THAT(notes_on("{\"a\":[1]}\n{\"a\":[2]}\n", "a").at(0), ContainsSubstring("none of its fields is a text"));
-  REQUIRE(notes_on(json, "a.jsonl", {.documents = {.json_field = "body"}}).empty());
+  REQUIRE(notes_on(records, "a.jsonl", {.documents = {.json_field = "body"}}).empty());
   REQUIRE_THAT(notes_on("a\tx\nb\ty\n", "a.tsv").at(0),
                ContainsSubstring("--task classify") && ContainsSubstring("--model seq2seq"));
   REQUIRE(notes_on("a\tx\nb\ty\n", "a.tsv", {.lines = true}).empty());
@@ -70,7 +70,7 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
        {"a,x\nb,y\n", "one\ttab\n", "one\ttab\nnone\n", "{\"a\":1}\n", "{\"a\":1}\n{not\n", "{ int x; }\n{ int y; }\n"})
     REQUIRE(notes_on(text, "a.txt").empty());
   std::string many;
-  while (many.size() < 200'000) many += json;
+  while (many.size() < 200'000) many += records;
   REQUIRE(notes_on(many, "a.jsonl").size() == 1);
 }
 

@@ -38,7 +38,7 @@ std::string random_text(std::mt19937_64& random, std::size_t max_size) {
   return text;
 }
 
-bool round_trip(const Tokenizer& tokenizer, const std::string& text) {
+bool comes_back(const Tokenizer& tokenizer, const std::string& text) {
   const std::vector<std::int32_t> ids = tokenizer.encode(text);
   for (const std::int32_t id : ids) {
     if (id < 0 || id >= tokenizer.vocab_size()) return false;
@@ -86,18 +86,18 @@ TEST_CASE("bytes: every string of at most two bytes, and random ones, are decode
   REQUIRE(tokenizer.vocab_size() == 256);
   REQUIRE(tokenizer.kind() == "byte");
   int seen = 0;
-  bool good = round_trip(tokenizer, "");
+  bool good = comes_back(tokenizer, "");
   for (int a = 0; a < 256; ++a) {
     const std::string one(1, static_cast<char>(a));
-    good = good && round_trip(tokenizer, one) && tokenizer.encode(one).front() == a && tokenizer.bytes(a) == one;
-    for (int b = 0; b < 256; ++b, ++seen) good = good && round_trip(tokenizer, one + static_cast<char>(b));
+    good = good && comes_back(tokenizer, one) && tokenizer.encode(one).front() == a && tokenizer.bytes(a) == one;
+    for (int b = 0; b < 256; ++b, ++seen) good = good && comes_back(tokenizer, one + static_cast<char>(b));
   }
   REQUIRE(good);
   REQUIRE(seen == 65536);
   std::mt19937_64 random(1);
-  for (int i = 0; i < 100000; ++i) good = good && round_trip(tokenizer, random_bytes(random, 256));
+  for (int i = 0; i < 100000; ++i) good = good && comes_back(tokenizer, random_bytes(random, 256));
   REQUIRE(good);
-  REQUIRE(rc::check("any bytes", [&](const std::string& text) { RC_ASSERT(round_trip(tokenizer, text)); }));
+  REQUIRE(rc::check("any bytes", [&](const std::string& text) { RC_ASSERT(comes_back(tokenizer, text)); }));
 }
 
 TEST_CASE("characters: ids ascend with code points, one per character, and any text of them is decoded unchanged") {
@@ -115,13 +115,13 @@ TEST_CASE("characters: ids ascend with code points, one per character, and any t
   for (int i = 0; i < 300; ++i) {
     const std::string any = random_text(random, 200);
     const CharTokenizer own(any);
-    REQUIRE(round_trip(own, any));
+    REQUIRE(comes_back(own, any));
     REQUIRE(static_cast<std::int64_t>(own.encode(any).size()) == count_code_points(any));
   }
   REQUIRE(rc::check("texts of one vocabulary", [&](const std::vector<std::uint8_t>& picks) {
     std::string any;
     for (const std::uint8_t pick : picks) any += vocabulary[pick % vocabulary.size()];
-    RC_ASSERT(round_trip(tokenizer, any));
+    RC_ASSERT(comes_back(tokenizer, any));
   }));
 }
 

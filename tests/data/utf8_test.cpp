@@ -45,13 +45,13 @@ std::pair<std::size_t, bool> longest_match(const std::string& text, std::size_t 
   return best;
 }
 
-struct Reference {
+struct ReferenceDecoder {
   std::optional<std::size_t> invalid;
   std::string replaced;
 };
 
-Reference reference(const std::string& text) {
-  Reference result;
+ReferenceDecoder reference(const std::string& text) {
+  ReferenceDecoder result;
   for (std::size_t at = 0; at < text.size();) {
     const auto match = longest_match(text, at);
     if (match.second) {
@@ -66,7 +66,7 @@ Reference reference(const std::string& text) {
 }
 
 bool agrees(const std::string& text) {
-  const Reference expected = reference(text);
+  const ReferenceDecoder expected = reference(text);
   return invalid_utf8(text) == expected.invalid && replace_invalid_utf8(text) == expected.replaced;
 }
 

@@ -30,7 +30,7 @@ std::vector<Section> sections_of(std::string_view input) {
   return sections;
 }
 
-void read(const std::string& bytes) {
+void read_as_checkpoint(const std::string& bytes) {
   Unsynced fs;
   const std::vector<Section> sections = sections_of(bytes);
   std::vector<ContainerSection> written;
@@ -43,7 +43,7 @@ void read(const std::string& bytes) {
   const LoadedModel model(path);
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> checkpoint_seeds() {
   std::vector<std::string> inputs;
   for (const char* const run : {"classify", "seq2seq", "prior", "bpe", "transformer-xl"}) {
     const std::string folder = fmt::format("tests/golden/schema-3/{}/checkpoints/", run);
@@ -57,6 +57,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kCheckpoint = {"checkpoint", read, is<CheckpointError>, seeds};
+const Target kCheckpoint = {"checkpoint", read_as_checkpoint, is<CheckpointError>, checkpoint_seeds};
 
 }  // namespace maki::fuzz

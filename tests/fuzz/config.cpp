@@ -20,7 +20,7 @@ void allow_errors(const Action& action) {
   }
 }
 
-void read(const std::string& bytes) {
+void read_as_config(const std::string& bytes) {
   if (bytes.starts_with("schema")) {
     if (training_toml(read_training_toml(bytes)) != bytes) throw std::logic_error("a configuration is not canonical");
     return;
@@ -38,7 +38,7 @@ void read(const std::string& bytes) {
   if (to_toml(again) != to_toml(config)) throw std::logic_error("a configuration is not read as it was written");
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> config_seeds() {
   std::vector<std::string> texts = {training_toml(Config{})};
   for (const char* const run : {"schema-1/adamw", "schema-3/seq2seq", "schema-3/lora"})
     texts.push_back(source_file(fmt::format("tests/golden/{}/config.toml", run)));
@@ -48,6 +48,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kConfig = {"config", read, expects, seeds};
+const Target kConfig = {"config", read_as_config, expects, config_seeds};
 
 }  // namespace maki::fuzz

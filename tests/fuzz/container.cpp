@@ -40,13 +40,13 @@ void read_container(const std::string& bytes) {
   }
 }
 
-void read(const std::string& bytes) {
+void read_as_container(const std::string& bytes) {
   const std::string forged = with_checksums(bytes);
   read_container(forged);
   if (forged != bytes) read_container(bytes);
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> container_seeds() {
   Unsynced fs;
   const std::string long_text(70, 'b'), path = scratch_folder() + "/written.maki";
   write_container(fs, path, {{"one", text_bytes("first")}, {"two", text_bytes(long_text)}});
@@ -58,6 +58,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kContainer = {"container", read, is<CheckpointError>, seeds};
+const Target kContainer = {"container", read_as_container, is<CheckpointError>, container_seeds};
 
 }  // namespace maki::fuzz

@@ -7,7 +7,7 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) {
+void read_as_foreign_tokens(const std::string& bytes) {
   const auto file = open_foreign_tokens({.train = {scratch_file("train.bin", bytes)}, .val = {}});
   const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer("byte", "");
   const auto known = with_tokenizer(*file, tokenizer, 0.25);
@@ -26,12 +26,12 @@ std::string llm_c_file(std::int32_t magic, std::int32_t version, std::size_t wid
   return bytes;
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> foreign_tokens_seeds() {
   return {std::string("t\0h\0e\0 \0c\0a\0t\0.\0", 16), llm_c_file(20240520, 1, 2), llm_c_file(20240801, 7, 4)};
 }
 
 }  // namespace
 
-const Target kForeignTokens = {"foreign_tokens", read, is<CorpusError>, seeds};
+const Target kForeignTokens = {"foreign_tokens", read_as_foreign_tokens, is<CorpusError>, foreign_tokens_seeds};
 
 }  // namespace maki::fuzz

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kIndex = R"({"weight_map":{"transformer.wte.weight":"a.safetensors"}})";
 
-void read(const std::string& bytes) {
+void read_as_hugging_face(const std::string& bytes) {
   const std::vector<std::string> files = split_input(bytes, 3);
   scratch_file("config.json", files[0]);
   scratch_file("model.safetensors.index.json", files[1]);
@@ -17,7 +17,7 @@ void read(const std::string& bytes) {
   load_model(open_hugging_face(scratch_folder()));
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> hugging_face_seeds() {
   std::vector<std::string> inputs;
   for (const std::string model : {"hf-gpt2", "hf-gpt2-old", "hf-llama", "hf-llama-tied"}) {
     const std::string folder = "tests/fixtures/" + model;
@@ -29,6 +29,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kHuggingFace = {"hugging_face", read, is<CheckpointError>, seeds};
+const Target kHuggingFace = {"hugging_face", read_as_hugging_face, is<CheckpointError>, hugging_face_seeds};
 
 }  // namespace maki::fuzz

@@ -18,7 +18,7 @@ std::string documents_of(const DocumentOptions& options, std::string_view text, 
   return found;
 }
 
-void read(const std::string& bytes) {
+void read_as_json_lines(const std::string& bytes) {
   const std::string text = replace_invalid_utf8(bytes);  // what a DocumentReader requires
   const DocumentOptions separated{.separator = "%%"}, lines{.json_field = "text"};
   for (const DocumentOptions& options : {separated, lines}) {
@@ -27,13 +27,13 @@ void read(const std::string& bytes) {
   }
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> json_lines_seeds() {
   return {"{\"text\": \"The cat.\\n\\u732b\", \"id\": [1, {\"a\": null}]}\n{\"text\":\"\"}\n",
           "{\"text\":\"\\ud83d\\ude00\"}"};
 }
 
 }  // namespace
 
-const Target kJsonLines = {"json_lines", read, is<CorpusError>, seeds};
+const Target kJsonLines = {"json_lines", read_as_json_lines, is<CorpusError>, json_lines_seeds};
 
 }  // namespace maki::fuzz

@@ -6,12 +6,12 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) { load_model(open_llm_c(scratch_file("llm_c.bin", bytes))); }
+void read_as_llm_c(const std::string& bytes) { load_model(open_llm_c(scratch_file("llm_c.bin", bytes))); }
 
-std::vector<std::string> seeds() { return {source_file("tests/fixtures/llm_c.bin")}; }
+std::vector<std::string> llm_c_seeds() { return {source_file("tests/fixtures/llm_c.bin")}; }
 
 }  // namespace
 
-const Target kLlmC = {"llm_c", read, is<CheckpointError>, seeds};
+const Target kLlmC = {"llm_c", read_as_llm_c, is<CheckpointError>, llm_c_seeds};
 
 }  // namespace maki::fuzz

@@ -8,14 +8,14 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) { use_tokenizer(*read_nanogpt_meta(bytes)); }
+void read_as_nanogpt_meta(const std::string& bytes) { use_tokenizer(*read_nanogpt_meta(bytes)); }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> nanogpt_meta_seeds() {
   return {source_file("tests/fixtures/nanogpt_meta_2.pkl"), source_file("tests/fixtures/nanogpt_meta_4.pkl")};
 }
 
 }  // namespace
 
-const Target kNanoGptMeta = {"nanogpt_meta", read, is<CorpusError>, seeds};
+const Target kNanoGptMeta = {"nanogpt_meta", read_as_nanogpt_meta, is<CorpusError>, nanogpt_meta_seeds};
 
 }  // namespace maki::fuzz

@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::int64_t kVocabSize = 60;  // of the seed
 
-void read(const std::string& bytes) {
+void read_as_ngram_counts(const std::string& bytes) {
   const NgramTrie trie = load_ngram_trie(bytes, kVocabSize);
   if (trie.save() != bytes) throw std::logic_error("counts are not saved as they were loaded");
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> ngram_counts_seeds() {
   const ContainerReader file(std::string(MAKI_SOURCE_DIR) +
                              "/tests/golden/schema-3/prior/checkpoints/step-00000010.maki");
   return {file.read("ngram_counts")};
@@ -22,6 +22,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kNgramCounts = {"ngram_counts", read, is<CorpusError>, seeds};
+const Target kNgramCounts = {"ngram_counts", read_as_ngram_counts, is<CorpusError>, ngram_counts_seeds};
 
 }  // namespace maki::fuzz

@@ -6,9 +6,9 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) { read_safetensors(scratch_file("model.safetensors", bytes)); }
+void read_as_safetensors(const std::string& bytes) { read_safetensors(scratch_file("model.safetensors", bytes)); }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> safetensors_seeds() {
   std::vector<std::string> files;
   for (const char* const model : {"hf-gpt2", "hf-gpt2-old", "hf-llama", "hf-llama-tied"})
     files.push_back(source_file(fmt::format("tests/fixtures/{}/model.safetensors", model)));
@@ -19,6 +19,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kSafetensors = {"safetensors", read, is<CheckpointError>, seeds};
+const Target kSafetensors = {"safetensors", read_as_safetensors, is<CheckpointError>, safetensors_seeds};
 
 }  // namespace maki::fuzz

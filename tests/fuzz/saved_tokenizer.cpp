@@ -6,9 +6,9 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) { use_tokenizer(*load_tokenizer(bytes)); }
+void read_as_saved_tokenizer(const std::string& bytes) { use_tokenizer(*load_tokenizer(bytes)); }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> saved_tokenizer_seeds() {
   std::vector<std::string> saved = {small_bpe(Normalization::nfc)->save()};
   for (const std::string& kind : tokenizer_names())
     saved.push_back(make_tokenizer(kind, "the cat and the 猫 the cat\n", {.vocab_size = 280})->save());
@@ -17,6 +17,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kSavedTokenizer = {"saved_tokenizer", read, is<CorpusError>, seeds};
+const Target kSavedTokenizer = {"saved_tokenizer", read_as_saved_tokenizer, is<CorpusError>, saved_tokenizer_seeds};
 
 }  // namespace maki::fuzz

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kEncodings[] = {"", "UTF-16", "UTF-16LE", "SHIFT_JIS", "EUC-JP", "ISO-2022-JP", "WINDOWS-1252"};
 
-void read(const std::string& bytes) {
+void read_as_text_file(const std::string& bytes) {
   const std::size_t choice = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]);
   const CorpusOptions options{.invalid = choice % 2 == 0 ? InvalidUtf8::error : InvalidUtf8::replace,
                               .encoding = kEncodings[choice / 2 % std::size(kEncodings)]};
@@ -26,7 +26,7 @@ void read(const std::string& bytes) {
     throw std::logic_error("a text is not the same in blocks, or is not well-formed");
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> text_file_seeds() {
   return {std::string("\0The cat, 猫 and e\u0301.\r\n", 23),
           "\x8cThe cat, 猫.\n",
           std::string("\x02\xff\xfeT\0h\0e\0", 9),
@@ -37,6 +37,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kTextFile = {"text_file", read, is<CorpusError>, seeds};
+const Target kTextFile = {"text_file", read_as_text_file, is<CorpusError>, text_file_seeds};
 
 }  // namespace maki::fuzz

@@ -5,7 +5,7 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) { use_tokenizer(*read_tokenizer(scratch_file("a.tiktoken", bytes))); }
+void read_as_tiktoken(const std::string& bytes) { use_tokenizer(*read_tokenizer(scratch_file("a.tiktoken", bytes))); }
 
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -19,7 +19,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> tiktoken_seeds() {
   const std::unique_ptr<Tokenizer> tokenizer = small_bpe();
   std::string text;
   for (std::int32_t id = 0; id + 1 < tokenizer->vocab_size(); ++id)
@@ -29,6 +29,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kTiktoken = {"tiktoken", read, is<CorpusError>, seeds};
+const Target kTiktoken = {"tiktoken", read_as_tiktoken, is<CorpusError>, tiktoken_seeds};
 
 }  // namespace maki::fuzz

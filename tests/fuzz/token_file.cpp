@@ -13,7 +13,7 @@
 namespace maki::fuzz {
 namespace {
 
-constexpr std::size_t kHeader = TokenFileLayout::kHeaderBytes, kTokenizerSize = 16, kTokenizerHash = 120,
+constexpr std::size_t kTokenFileHeader = TokenFileLayout::kHeaderBytes, kTokenizerSize = 16, kTokenizerHash = 120,
                       kDataHash = 152, kHeaderHash = 240;
 
 void put_hash(std::string& bytes, std::size_t at, std::size_t begin, std::size_t size) {
@@ -21,24 +21,24 @@ void put_hash(std::string& bytes, std::size_t at, std::size_t begin, std::size_t
   std::memcpy(bytes.data() + at, hash.data(), hash.size());
 }
 
-std::string with_checksums(std::string bytes) {
-  if (bytes.size() < kHeader) return bytes;
+std::string with_token_checksums(std::string bytes) {
+  if (bytes.size() < kTokenFileHeader) return bytes;
   std::uint64_t tokenizer = 0;
   std::memcpy(&tokenizer, bytes.data() + kTokenizerSize, sizeof tokenizer);
-  put_hash(bytes, kTokenizerHash, kHeader,
-           static_cast<std::size_t>(std::min<std::uint64_t>(tokenizer, bytes.size() - kHeader)));
-  put_hash(bytes, kDataHash, kHeader, bytes.size() - kHeader);
+  put_hash(bytes, kTokenizerHash, kTokenFileHeader,
+           static_cast<std::size_t>(std::min<std::uint64_t>(tokenizer, bytes.size() - kTokenFileHeader)));
+  put_hash(bytes, kDataHash, kTokenFileHeader, bytes.size() - kTokenFileHeader);
   put_hash(bytes, kHeaderHash, 0, kHeaderHash);
   return bytes;
 }
 
-void read(const std::string& bytes) {
-  const std::string forged = with_checksums(bytes);
+void read_as_token_file(const std::string& bytes) {
+  const std::string forged = with_token_checksums(bytes);
   verify_token_file(*open_token_file(scratch_file("tokens.maki", forged)));
   if (forged != bytes) open_token_file(scratch_file("tokens.maki", bytes));
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> token_file_seeds() {
   Unsynced fs;
   std::vector<std::string> files;
   const std::string text = scratch_file("text.txt", "The cat and the other cat.\n%\n猫である。\n%\nThe end.\n");
@@ -59,6 +59,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kTokenFile = {"token_file", read, is<CorpusError>, seeds};
+const Target kTokenFile = {"token_file", read_as_token_file, is<CorpusError>, token_file_seeds};
 
 }  // namespace maki::fuzz

@@ -8,13 +8,13 @@
 namespace maki::fuzz {
 namespace {
 
-void read(const std::string& bytes) {
+void read_as_vocabulary(const std::string& bytes) {
   const std::vector<std::string> files = split_input(bytes, 2);
   scratch_file("merges.txt", files[1]);
   use_tokenizer(*read_tokenizer(scratch_file("vocab.json", files[0])));
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> vocabulary_seeds() {
   const BpeVocabulary vocabulary = bpe_vocabulary(*small_bpe());
   nlohmann::json ids;
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) ids[vocabulary.tokens[id]] = id;
@@ -25,6 +25,6 @@ std::vector<std::string> seeds() {
 
 }  // namespace
 
-const Target kVocabulary = {"vocabulary", read, is<CorpusError>, seeds};
+const Target kVocabulary = {"vocabulary", read_as_vocabulary, is<CorpusError>, vocabulary_seeds};
 
 }  // namespace maki::fuzz

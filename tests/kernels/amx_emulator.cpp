@@ -13,13 +13,13 @@
 namespace maki::kernels {
 namespace {
 
-constexpr int kTiles = 8, kRows = 16, kRowBytes = 64;
+constexpr int kTiles = 8, kTileRows = 16, kRowBytes = 64;
 
 struct TileFile {
   bool configured = false;
-  alignas(64) std::byte tile[kTiles][kRows][kRowBytes];
+  alignas(64) std::byte tile[kTiles][kTileRows][kRowBytes];
 };
-thread_local TileFile tiles;
+thread_local TileFile tile_file;
 
 /// One instruction: VEX.128, map 0F38, W0.
 struct Instruction {
@@ -89,7 +89,7 @@ bool decode(const std::uint8_t* code, const ucontext_t& context, Instruction& ou
 bool is_full_palette(const std::uint8_t* palette) {
   bool full = palette[0] == 1 && palette[1] == 0;
   for (int t = 0; t < kTiles; ++t) {
-    full = full && read<std::uint16_t>(palette + 16 + 2 * t) == kRowBytes && palette[48 + t] == kRows;
+    full = full && read<std::uint16_t>(palette + 16 + 2 * t) == kRowBytes && palette[48 + t] == kTileRows;
   }
   return full;
 }
@@ -103,9 +103,9 @@ __attribute__((target("avx512f"))) void multiply(std::byte* sum, const std::byte
   _mm_setcsr(kFlushAndRoundToNearest);
   constexpr __mmask16 kAll = 0xFFFF;  // without a mask g++ 12 warns about its own header
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kTileRows; ++i) {
     __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
-    for (int p = 0; p < kRows; ++p) {
+    for (int p = 0; p < kTileRows; ++p) {
       const __m512i x = _mm512_set1_epi32(read<int>(reinterpret_cast<const std::uint8_t*>(a) + kRowBytes * i + 4 * p));
       const __m512i y = _mm512_loadu_si512(b + kRowBytes * p);
       even = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, x, 16)),
@@ -125,18 +125,18 @@ bool execute(const Instruction& it) {
   if (it.opcode == 0x49 && it.prefix == kNone) {
     const auto* const palette = reinterpret_cast<const std::uint8_t*>(it.base + static_cast<std::uintptr_t>(it.index));
     if (it.in_memory && !is_full_palette(palette)) return false;
-    tiles.configured = it.in_memory;  // LDTILECFG, TILERELEASE
-    std::memset(tiles.tile, 0, sizeof(tiles.tile));
+    tile_file.configured = it.in_memory;  // LDTILECFG, TILERELEASE
+    std::memset(tile_file.tile, 0, sizeof(tile_file.tile));
     return true;
   }
-  if (!tiles.configured || it.reg >= kTiles) return false;
-  std::byte* const tile = &tiles.tile[it.reg][0][0];
+  if (!tile_file.configured || it.reg >= kTiles) return false;
+  std::byte* const tile = &tile_file.tile[it.reg][0][0];
   if (it.opcode == 0x49 && it.prefix == kF2 && !it.in_memory) {  // TILEZERO
-    std::memset(tile, 0, kRows * kRowBytes);
+    std::memset(tile, 0, kTileRows * kRowBytes);
     return true;
   }
   if (it.opcode == 0x4B && it.in_memory && (it.prefix == kF2 || it.prefix == kF3)) {  // TILELOADD, TILESTORED
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kTileRows; ++r) {
       void* const row = reinterpret_cast<void*>(it.base + static_cast<std::uintptr_t>(r * it.index));
       it.prefix == kF2 ? std::memcpy(tile + r * kRowBytes, row, kRowBytes)
                        : std::memcpy(row, tile + r * kRowBytes, kRowBytes);
@@ -144,7 +144,7 @@ bool execute(const Instruction& it) {
     return true;
   }
   if (it.opcode == 0x5C && it.prefix == kF3 && !it.in_memory && it.rm < kTiles && it.vvvv < kTiles) {  // TDPBF16PS
-    multiply(tile, &tiles.tile[it.rm][0][0], &tiles.tile[it.vvvv][0][0]);
+    multiply(tile, &tile_file.tile[it.rm][0][0], &tile_file.tile[it.vvvv][0][0]);
     return true;
   }
   return false;

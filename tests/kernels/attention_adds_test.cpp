@@ -6,7 +6,7 @@ using namespace maki;
 using namespace maki::tests;
 
 TEST_CASE("attention: dq, dk and dv are each written or added to independently") {
-  kernels::on_every_target([] {
+  kernels::on_every_target_with_amx([] {
     // The second case has few long heads, so its backward is split into steps.
     for (const AttentionCase& c : {AttentionCase{.batch = 2, .queries = 9, .keys = 75, .heads = 2, .head_size = 5},
                                    AttentionCase{.queries = 520, .keys = 530, .heads = 1, .head_size = 4}}) {

@@ -61,7 +61,7 @@ AttentionCase drawn_case(std::uint64_t seed) {
   return c;
 }
 
-std::string describe(const AttentionCase& c) {
+std::string describe_case(const AttentionCase& c) {
   return "B " + std::to_string(c.batch) + " T " + std::to_string(c.queries) + " S " + std::to_string(c.keys) + " H " +
          std::to_string(c.heads) + " D " + std::to_string(c.head_size) + (c.causal ? " causal" : "") +
          (c.mask.empty() ? "" : " masked") + (c.dropout > 0 ? " dropout" : "");
@@ -95,7 +95,7 @@ void require_cached_equals_full(AttentionCase c) {
   for (const std::int64_t count : {1, 3, 20}) {
     for (std::int64_t t = 0; t + count <= c.queries; t += count == 1 ? 1 : 13) {
       const AttentionResult<T> part = cached(c, in, t, count);
-      INFO("queries from " << t << ", " << count << " of them, " << sizeof(T) * 8 << " bits, " << describe(c));
+      INFO("queries from " << t << ", " << count << " of them, " << sizeof(T) * 8 << " bits, " << describe_case(c));
       for (std::int64_t b = 0; b < c.batch; ++b) {
         REQUIRE(same_rows(part.y, b * count, full.y, b * c.queries + t, count, c.width()));
       }
@@ -110,7 +110,7 @@ TEST_CASE("attention: forward and backward equal the plain reference") {
     int masked = 0, dropped = 0, long_ones = 0;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       const AttentionCase c = drawn_case(seed);
-      INFO("seed " << seed << ": " << describe(c));
+      INFO("seed " << seed << ": " << describe_case(c));
       const AttentionInputs<double> in = draw_attention<double>(c);
       const AttentionResult<double> wanted = reference_attention(c, in);
       require_close(run_attention(c, in), wanted, 1e-13);
@@ -149,7 +149,7 @@ TEST_CASE("attention: few long heads, whose backward is split into steps, equal 
       if (c.head_size == 17) {
         for (std::int64_t s = 0; s < c.keys; ++s) c.mask.push_back(s % 11 != 4);
       }
-      INFO(describe(c));
+      INFO(describe_case(c));
       const AttentionInputs<double> in = draw_attention<double>(c);
       const AttentionResult<double> wanted = reference_attention(c, in);
       require_close(run_attention(c, in), wanted, 1e-13);
@@ -182,7 +182,7 @@ TEST_CASE("attention: the number of threads changes no bit") {
         AttentionCase{.queries = 900, .keys = 900, .heads = 2, .head_size = 20, .causal = true},
         AttentionCase{.queries = 600, .keys = 700, .heads = 1, .head_size = 20}}) {
     c.dropout = 0.2;
-    INFO(describe(c));
+    INFO(describe_case(c));
     const AttentionInputs<float> in = draw_attention<float>(c);
     set_threads(1);
     const AttentionResult<float> alone = run_attention(c, in);

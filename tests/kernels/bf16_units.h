@@ -11,7 +11,7 @@ namespace maki::kernels {
 /// them. On avx3 also without the instructions for pairs.
 template <class Body>
 void on_every_unit(const Body& body) {
-  on_every_target([&] {
+  on_every_target_with_amx([&] {
 #if defined(__x86_64__)
     if (bf16_unit() == Bf16Unit::amx && !__builtin_cpu_supports("avx512bf16")) return;
 #endif

@@ -62,7 +62,7 @@ TEST_CASE("gemm: long sums keep their precision at every K to 65,536", "[gemm]")
   for (const double mean : {0.0, 10.0}) {
     for (const std::int64_t k : {500, 1000, 3000, 10000, 50257, 65536}) {
       const LongProduct product(k, mean, 1);
-      on_every_target([&] {
+      on_every_target_with_amx([&] {
         INFO("mean " << mean << " K " << k);
         REQUIRE(product.error(8, false) < 6e-7);  // few rows, past which B is streamed
         REQUIRE(product.error(LongProduct::m, false) < 6e-7);
@@ -75,7 +75,7 @@ TEST_CASE("gemm: long sums keep their precision at every K to 65,536", "[gemm]")
 TEST_CASE("gemm: a product split along K between two chains has the bits of the whole", "[gemm]") {
   const std::int64_t m = 20, n = 40, k = 2500;
   const std::vector<float> a = numbers<float>(m * k, 1), bt = numbers<float>(n * k, 2), c0 = numbers<float>(m * n, 3);
-  on_every_target([&] {
+  on_every_target_with_amx([&] {
     for (const std::int64_t rows : {m, std::int64_t{3}}) {
       const auto add = [&](std::int64_t begin, std::int64_t end, int beta, std::vector<float>& c) {
         run<float>({.m = rows,

@@ -9,7 +9,7 @@ namespace {
 
 TEMPLATE_TEST_CASE("gemm: the derivatives of a batch are those of its products one by one", "[gemm]", float, double) {
   using T = TestType;
-  on_every_target([] {
+  on_every_target_with_amx([] {
     const std::int64_t batch = 3, n = 70, k = 40, ldc = n + 3;
     // With few rows B is streamed through registers; with more, a product takes the general path.
     for (const std::int64_t m : {1, 3, 37}) {

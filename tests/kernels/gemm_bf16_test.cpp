@@ -19,8 +19,8 @@ namespace {
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// One product with its operands in both layouts.
-struct Problem {
-  Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_)
+struct Bf16Problem {
+  Bf16Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_)
       : m(m_), n(n_), k(k_), a(numbers<float>(m * k, 1)), b(numbers<float>(n * k, 2)) {
     transpose();
   }
@@ -38,7 +38,7 @@ struct Problem {
 };
 
 /// The number of elements with wrong bits, and of numbers written beyond C.
-std::int64_t differences(const Problem& x, const Variant& v) {
+std::int64_t differences(const Bf16Problem& x, const Variant& v) {
   constexpr std::int64_t kExtraColumns = 3;
   const std::int64_t ldc = x.n + kExtraColumns;
   std::vector<float> c(index(x.m * ldc), kNaN<float>);
@@ -84,7 +84,7 @@ TEST_CASE(
     for (const std::int64_t k : {1, 2, 3, 4, 31, 32, 33, 70, 511, 513}) {
       for (const std::int64_t m : {1, 3, 4, 5, 16, 31, 33, 70}) {
         const std::int64_t n = std::vector<std::int64_t>{1, 8, 15, 16, 17, 32, 33, 65}[index(products % 8)];
-        const Problem problem(m, n, k);
+        const Bf16Problem problem(m, n, k);
         for (int turn = 0; turn < 4; ++turn) {
           INFO("m " << m << " n " << n << " k " << k << " variant " << (5 * products + 8 * turn) % 32);
           REQUIRE(differences(problem, variant((5 * products + 8 * turn) % 32)) == 0);
@@ -101,7 +101,7 @@ TEST_CASE("products of operands rounded to bfloat16 do not depend on the number 
     // The last three exceed what a task takes on AMX: of rows, of steps and of columns (gemm/plan_bounds.h).
     for (const GemmSizes& size :
          {GemmSizes{150, 90, 70}, {1, 700, 300}, {70, 33, 1100}, {490, 33, 520}, {40, 20, 1600}, {34, 1250, 40}}) {
-      const Problem problem(size.m, size.n, size.k);
+      const Bf16Problem problem(size.m, size.n, size.k);
       with_every_team([&] {
         for (const int turn : {0, 2, 5, 9, 19, 24, 30}) {
           INFO("m " << size.m << " n " << size.n << " k " << size.k << " variant " << turn);
@@ -202,7 +202,7 @@ TEST_CASE("rounding to bfloat16: ties go to even numbers, subnormal numbers to 0
 }
 
 TEST_CASE("products of tiny numbers of bfloat16 become 0 on every unit", "[gemm]") {
-  Problem problem(17, 19, 40);
+  Bf16Problem problem(17, 19, 40);
   // Products around the smallest normal number, 2^-126: some are below it, and sums of others are.
   for (std::size_t i = 0; i < problem.a.size(); ++i) problem.a[i] *= i % 3 == 0 ? 0x1p-66F : 0x1p-62F;
   for (std::size_t i = 0; i < problem.b.size(); ++i) problem.b[i] *= i % 5 == 0 ? 0x1p-60F : 0x1p-64F;

@@ -110,7 +110,7 @@ inline Variant variant(int index) {  // one of 32: index is in [0, 32)
 /// Runs body() on every target of this CPU, with amx emulated if the CPU has AVX-512 and no tiles. Restores the default
 /// target afterwards.
 template <class Body>
-void on_every_target(const Body& body) {
+void on_every_target_with_amx(const Body& body) {
   const AmxForTests amx;
   struct Restore {
     ~Restore() { force_target(""); }

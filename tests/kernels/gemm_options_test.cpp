@@ -20,7 +20,7 @@ TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, 
   struct Case {
     std::int64_t batch, m, n, k;
   };
-  on_every_target([] {
+  on_every_target_with_amx([] {
     for (const Case& s : {Case{3, 50, 60, 70}, Case{20, 9, 40, 33}, Case{1, 5, 6, 7}, Case{40, 20, 16, 0}}) {
       const std::vector<T> a = numbers<T>(s.batch * s.m * s.k, 1), b = numbers<T>(s.batch * s.k * s.n, 2),
                            bias = numbers<T>(s.n, 3), c0 = numbers<T>(s.batch * s.m * s.n, 4);
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, 
 
 TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", "[gemm]", float, double) {
   using T = TestType;
-  on_every_target([] {
+  on_every_target_with_amx([] {
     struct Case {
       std::int64_t m, n;
       bool b_transposed;
@@ -127,7 +127,7 @@ TEMPLATE_TEST_CASE("gemm: empty sizes and an empty chain", "[gemm]", float, doub
 TEMPLATE_TEST_CASE("gemm: NaN and Inf propagate as in the chain", "[gemm]", float, double) {
   using T = TestType;
   const T inf = std::numeric_limits<T>::infinity();
-  on_every_target([&] {
+  on_every_target_with_amx([&] {
     std::vector<T> a = {inf, 1, 0, kNaN<T>, 1, 2}, b = {0, 1, 1, 1, 2, 2}, c(4, 5);  // [2, 3] x [3, 2]
     run<T>({.m = 2, .n = 2, .k = 3, .a = a.data(), .lda = 3, .b = b.data(), .ldb = 2, .c = c.data(), .ldc = 2});
     REQUIRE(std::isnan(c[0]));  // Inf * 0

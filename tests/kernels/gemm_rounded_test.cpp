@@ -153,7 +153,7 @@ void require_factor(bool rounds, std::int64_t m, std::int64_t n, std::int64_t k)
 }
 
 TEST_CASE("a product with a factor is multiplied by it, element by element", "[gemm]") {
-  on_every_target([] {
+  on_every_target_with_amx([] {
     for (const GemmSizes& s : {GemmSizes{1, 5, 3}, {4, 40, 600}, {130, 140, 1100}}) {
       INFO("m " << s.m << " n " << s.n << " k " << s.k);
       with_every_team([&] {
@@ -214,7 +214,7 @@ TEST_CASE("bfloat16 numbers and factors are refused where a product cannot take 
 }
 
 TEST_CASE("column sums of rounded numbers are the sums of what they are rounded to", "[gemm]") {
-  on_every_target([] {
+  on_every_target_with_amx([] {
     for (const std::int64_t cols : {1, 7, 64, 150}) {
       constexpr std::int64_t kRows = 300;
       const std::vector<float> x = numbers<float>(kRows * cols, 1);

@@ -38,7 +38,7 @@ std::int64_t max_scratch() {
 }
 
 TEMPLATE_TEST_CASE("gemm: scratch is bounded for every shape, even with many threads", "[gemm]", float, double) {
-  on_every_target([] {
+  on_every_target_with_amx([] {
     for (const int threads : {1, 2, 16, 64}) {
       const ThreadsScope team(threads);
       INFO("threads " << threads);
@@ -49,7 +49,7 @@ TEMPLATE_TEST_CASE("gemm: scratch is bounded for every shape, even with many thr
 }
 
 TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a time", "[gemm]") {
-  on_every_target([] {
+  on_every_target_with_amx([] {
     const ThreadsScope team(64);
     Gemm<float> g{.m = 64, .n = 64, .k = 65536, .lda = 65536, .ldb = 64, .ldc = 64};
     g = on_amx(g);
@@ -97,7 +97,7 @@ TEST_CASE("gemm: operands in several pieces, packed by each thread or for all, o
     std::int64_t m, n, k;
     int threads;
   };
-  on_every_target([] {
+  on_every_target_with_amx([] {
     // In the first case each of two threads packs pieces of B for itself, in the second pieces of A. In the third 64
     // threads pack B together.
     for (const Size& size : {Size{500, 450, 1100, 2}, Size{380, 600, 1100, 2}, Size{200, 300, 1100, 64}}) {

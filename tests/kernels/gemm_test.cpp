@@ -95,7 +95,7 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
 TEMPLATE_TEST_CASE("gemm: every element has the bits of its chain, for every number of rows and layout", "[gemm]",
                    float, double) {
   const ThreadsScope one(1);
-  on_every_target([] {
+  on_every_target_with_amx([] {
     std::int64_t products = 0;
     for (const std::int64_t k : {0, 1, 2, 3, 7, 16, 33, 130}) {
       const Problem<TestType> problem(40, 70, k);
@@ -115,7 +115,7 @@ TEMPLATE_TEST_CASE("gemm: every element has the bits of its chain, for every num
 
 TEMPLATE_TEST_CASE("gemm: a chain split into passes has the bits of the whole chain", "[gemm]", float, double) {
   const ThreadsScope one(1);
-  on_every_target([] {
+  on_every_target_with_amx([] {
     for (const std::int64_t k : {511, 512, 513, 1030}) {
       const Problem<TestType> problem(31, 37, k);
       for (int index = 0; index < 32; ++index) {
@@ -128,7 +128,7 @@ TEMPLATE_TEST_CASE("gemm: a chain split into passes has the bits of the whole ch
 }
 
 TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]", float, double) {
-  on_every_target([] {
+  on_every_target_with_amx([] {
     struct Size {
       std::int64_t m, n, k;
     };

@@ -28,7 +28,7 @@ std::vector<AttentionCase> grouped_cases() {
   return cases;
 }
 
-std::string describe(const AttentionCase& c) {
+std::string describe_grouped(const AttentionCase& c) {
   return "B " + std::to_string(c.batch) + " T " + std::to_string(c.queries) + " S " + std::to_string(c.keys) + " H " +
          std::to_string(c.heads) + " K " + std::to_string(c.kv_heads) + " D " + std::to_string(c.head_size);
 }
@@ -54,7 +54,7 @@ void for_each_copy(const AttentionCase& c, const One& one) {
 TEST_CASE("grouped attention: forward and backward equal the plain reference") {
   on_every_target([] {
     for (const AttentionCase& c : grouped_cases()) {
-      INFO(describe(c));
+      INFO(describe_grouped(c));
       const AttentionInputs<double> in = draw_attention<double>(c);
       const AttentionResult<double> wanted = reference_attention(c, in), found = run_attention(c, in);
       const AttentionResult<float> narrow = run_attention(c, draw_attention<float>(c));
@@ -71,7 +71,7 @@ TEST_CASE("grouped attention: forward and backward equal the plain reference") {
 TEST_CASE("grouped attention: the bits are those of copies of the shared keys and values") {
   on_every_target([] {
     for (const AttentionCase& c : grouped_cases()) {
-      INFO(describe(c));
+      INFO(describe_grouped(c));
       const AttentionInputs<float> in = draw_attention<float>(c);
       AttentionCase copied = c;
       copied.kv_heads = 0;
@@ -98,7 +98,7 @@ TEST_CASE("grouped attention: the bits are those of copies of the shared keys an
 
 TEST_CASE("grouped attention: the number of threads changes no bit") {
   for (const AttentionCase& c : grouped_cases()) {
-    INFO(describe(c));
+    INFO(describe_grouped(c));
     const AttentionInputs<float> in = draw_attention<float>(c);
     const ThreadsScope one(1);
     const AttentionResult<float> alone = run_attention(c, in);
@@ -114,7 +114,7 @@ TEST_CASE("grouped attention: the number of threads changes no bit") {
 
 TEST_CASE("grouped attention: gradients are written or added to as told") {
   for (const AttentionCase& c : grouped_cases()) {
-    INFO(describe(c));
+    INFO(describe_grouped(c));
     const AttentionInputs<double> in = draw_attention<double>(c);
     const AttentionResult<double> once = run_attention(c, in), twice = run_attention(c, in, &once);
     for (std::size_t i = 0; i < once.dkv.size(); ++i) REQUIRE(twice.dkv[i] == Approx(2 * once.dkv[i]).margin(1e-12));

@@ -121,7 +121,7 @@ bool same(const Result& a, const Result& b) {
   return same_bits(a[0], b[0]) && same_bits(a[1], b[1]) && same_bits(a[2], b[2]) && same_bits(a[3], b[3]);
 }
 
-LinearCase drawn_case(std::uint64_t seed) {
+LinearCase drawn_linear_case(std::uint64_t seed) {
   const RandomStream stream(seed, RandomPurpose::test, 99);
   const auto pick = [&](std::uint64_t call, std::initializer_list<std::int64_t> from) {
     return from.begin()[stream.below(call, from.size())];
@@ -142,7 +142,7 @@ LinearCase drawn_case(std::uint64_t seed) {
 
 TEST_CASE("linear attention and its gradients equal the quadratic formula on every target") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const LinearCase c = drawn_case(seed);
+    const LinearCase c = drawn_linear_case(seed);
     INFO("seed " << seed << ": " << c.queries << " queries, " << c.keys << " keys, " << c.heads << " heads of "
                  << c.features << " and " << c.head_size << ", chunk " << c.options.chunk << ", floor "
                  << c.options.floor << (c.options.causal ? ", causal" : ""));

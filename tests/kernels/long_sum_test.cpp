@@ -15,10 +15,10 @@
 namespace maki::kernels {
 namespace {
 
-constexpr std::int64_t kRows = 65536, kCols = 67;
+constexpr std::int64_t kLongRows = 65536, kCols = 67;
 
 struct Matrix {
-  explicit Matrix(double mean) : x(static_cast<std::size_t>(kRows * kCols)), sums(static_cast<std::size_t>(kCols)) {
+  explicit Matrix(double mean) : x(static_cast<std::size_t>(kLongRows * kCols)), sums(static_cast<std::size_t>(kCols)) {
     std::mt19937_64 bits(1);
     std::normal_distribution<double> draw(mean, 1);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -43,28 +43,28 @@ struct Matrix {
 TEST_CASE("sums over 65,536 rows keep their precision", "[sums]") {
   for (const double mean : {0.0, 10.0}) {
     const Matrix m(mean);
-    on_every_target([&] {
+    on_every_target_with_amx([&] {
       INFO("mean " << mean);
       std::vector<float> got(static_cast<std::size_t>(kCols));
       const Sink<float> into{got.data(), false};
 
-      column_sum<float>(kRows, kCols, m.x.data(), kCols, into);
+      column_sum<float>(kLongRows, kCols, m.x.data(), kCols, into);
       REQUIRE(m.error(got) < 5e-7);
 
-      const EmbeddingShape one_id{.vocabulary = 1, .cols = kCols, .id_count = kRows};
-      const std::vector<std::int32_t> ids(static_cast<std::size_t>(kRows), 0);
+      const EmbeddingShape one_id{.vocabulary = 1, .cols = kCols, .id_count = kLongRows};
+      const std::vector<std::int32_t> ids(static_cast<std::size_t>(kLongRows), 0);
       std::vector<std::int32_t> places(static_cast<std::size_t>(embedding_backward_scratch(one_id)));
       embedding_backward<float>(one_id, ids.data(), m.x.data(), into, places.data());
       REQUIRE(m.error(got) < 5e-7);
 
-      std::vector<float> stats(static_cast<std::size_t>(kRows * kLayerNormStats)), y(m.x.size());
-      layer_norm_forward<float>(kRows, kCols, m.x.data(), nullptr, nullptr, 1e-5, y.data(), stats.data());
-      std::vector<float> scratch(static_cast<std::size_t>(layer_norm_backward_scratch(kRows, kCols)));
-      layer_norm_backward<float>(kRows, kCols, m.x.data(), nullptr, stats.data(), m.x.data(), {}, {}, into,
+      std::vector<float> stats(static_cast<std::size_t>(kLongRows * kLayerNormStats)), y(m.x.size());
+      layer_norm_forward<float>(kLongRows, kCols, m.x.data(), nullptr, nullptr, 1e-5, y.data(), stats.data());
+      std::vector<float> scratch(static_cast<std::size_t>(layer_norm_backward_scratch(kLongRows, kCols)));
+      layer_norm_backward<float>(kLongRows, kCols, m.x.data(), nullptr, stats.data(), m.x.data(), {}, {}, into,
                                  scratch.data());
       REQUIRE(m.error(got) < 5e-7);
 
-      const ReductionPlan plan = plan_reduction({kRows, kCols}, 0b01);
+      const ReductionPlan plan = plan_reduction({kLongRows, kCols}, 0b01);
       std::vector<double> partial(static_cast<std::size_t>(reduction_scratch(plan)));
       sum<float>(plan, m.x.data(), 1, partial.data(), into);
       REQUIRE(m.error(got) < 5e-7);
@@ -75,11 +75,12 @@ TEST_CASE("sums over 65,536 rows keep their precision", "[sums]") {
 TEST_CASE("cross-entropy over a vocabulary of 65,536 keeps its precision", "[sums]") {
   const Matrix m(0);
   const std::int32_t target = 123;
-  const CrossEntropyRows rows{.rows = 1, .vocabulary = kRows, .targets = &target, .ignored = -1, .label_smoothing = 0};
+  const CrossEntropyRows rows{
+      .rows = 1, .vocabulary = kLongRows, .targets = &target, .ignored = -1, .label_smoothing = 0};
   double total = 0;
-  for (std::int64_t j = 0; j < kRows; ++j) total += std::exp(double{m.x[static_cast<std::size_t>(j)]});
-  on_every_target([&] {
-    std::vector<float> stats(kCrossEntropyStats), gradient(static_cast<std::size_t>(kRows));
+  for (std::int64_t j = 0; j < kLongRows; ++j) total += std::exp(double{m.x[static_cast<std::size_t>(j)]});
+  on_every_target_with_amx([&] {
+    std::vector<float> stats(kCrossEntropyStats), gradient(static_cast<std::size_t>(kLongRows));
     std::vector<double> scratch(static_cast<std::size_t>(cross_entropy_scratch(rows)));
     const double loss = cross_entropy_forward(rows, m.x.data(), stats.data(), scratch.data());
     REQUIRE(std::abs(loss - (std::log(total) - double{m.x[123]})) < 6e-7 * loss);

@@ -10,34 +10,34 @@ using namespace maki::tests;
 
 namespace {
 
-struct Matrix {
+struct RmsMatrix {
   std::int64_t rows, cols;
   std::int64_t numel() const { return rows * cols; }
 };
 // Narrow rows, vector widths and their neighbours, more rows than a block, rows longer than a segment.
-constexpr Matrix kShapes[] = {{1, 1},    {5, 2},   {3, 3},    {4, 4},   {33, 5},  {2, 15},  {9, 16},
-                              {100, 17}, {65, 64}, {129, 65}, {3, 255}, {5, 257}, {1, 5001}};
+constexpr RmsMatrix kRmsShapes[] = {{1, 1},    {5, 2},   {3, 3},    {4, 4},   {33, 5},  {2, 15},  {9, 16},
+                                    {100, 17}, {65, 64}, {129, 65}, {3, 255}, {5, 257}, {1, 5001}};
 
 template <class T>
-struct Result {
+struct RmsResult {
   std::vector<T> y, dx, dweight;
 };
 
 template <class T>
 struct Inputs {
-  Matrix shape;
+  RmsMatrix shape;
   std::vector<T> x, weight, dy;
 };
 template <class T>
-Inputs<T> inputs(const Matrix& s, double mean) {
+Inputs<T> inputs(const RmsMatrix& s, double mean) {
   const auto seed = static_cast<std::uint64_t>(s.rows * 10007 + s.cols);
   return {s, random_values<T>(s.numel(), seed, mean), random_values<T>(s.cols, seed + 1, 1, 0.5),
           random_values<T>(s.numel(), seed + 2)};
 }
 
 template <class T>
-Result<T> run(const Inputs<T>& in, bool weighted, bool add, bool wants_dx = true, bool wants_dweight = true) {
-  const Matrix s = in.shape;
+RmsResult<T> run(const Inputs<T>& in, bool weighted, bool add, bool wants_dx = true, bool wants_dweight = true) {
+  const RmsMatrix s = in.shape;
   Output<T> y(s.numel(), false), rrms(s.rows, false), dx(s.numel(), add), dweight(s.cols, add);
   Output<T> scratch(kernels::rms_norm_backward_scratch(s.rows, s.cols), false);
   const T* const weight = weighted ? in.weight.data() : nullptr;
@@ -50,10 +50,10 @@ Result<T> run(const Inputs<T>& in, bool weighted, bool add, bool wants_dx = true
 }
 
 template <class T>
-Result<long double> reference(const Inputs<T>& in, bool weighted, long double start) {
+RmsResult<long double> reference(const Inputs<T>& in, bool weighted, long double start) {
   const auto n = static_cast<std::size_t>(in.shape.cols), all = in.x.size();
   const auto count = static_cast<long double>(n);
-  Result<long double> r{Reference(all), Reference(all), Reference(n, start)};
+  RmsResult<long double> r{Reference(all), Reference(all), Reference(n, start)};
   for (std::size_t at = 0; at < all; at += n) {
     const auto x = [&](std::size_t j) { return static_cast<long double>(in.x[at + j]); };
     const auto w = [&](std::size_t j) { return weighted ? static_cast<long double>(in.weight[j]) : 1; };
@@ -72,12 +72,12 @@ Result<long double> reference(const Inputs<T>& in, bool weighted, long double st
 }
 
 template <class T>
-void require_right(const Matrix& shape, double mean, bool weighted, bool add) {
+void require_right(const RmsMatrix& shape, double mean, bool weighted, bool add) {
   INFO(shape.rows << " rows, " << shape.cols << " columns, mean " << mean << ", weight " << weighted << ", add "
                   << add);
   const Inputs<T> in = inputs<T>(shape, mean);
-  const Result<T> r = run(in, weighted, add);
-  const Result<long double> expected = reference(in, weighted, add ? 2 : 0);
+  const RmsResult<T> r = run(in, weighted, add);
+  const RmsResult<long double> expected = reference(in, weighted, add ? 2 : 0);
   const auto scale = static_cast<long double>(std::sqrt(static_cast<double>(shape.numel())));
   REQUIRE(distance(r.y, expected.y, 0.1L * scale) < bound_of<T>());
   REQUIRE(distance(r.dx, expected.dx, shape.cols < 4 ? 400 * scale : 0.1L * scale) < bound_of<T>());
@@ -88,7 +88,7 @@ void require_right(const Matrix& shape, double mean, bool weighted, bool add) {
 
 TEMPLATE_TEST_CASE("rms_norm agrees with its formula at every shape, on every target", "", float, double) {
   on_every_target([] {
-    for (const Matrix& shape : kShapes) {
+    for (const RmsMatrix& shape : kRmsShapes) {
       for (const bool weighted : {false, true}) {
         for (const bool add : {false, true}) require_right<TestType>(shape, 0, weighted, add);
       }
@@ -101,11 +101,11 @@ TEMPLATE_TEST_CASE("rms_norm gives each gradient alone the bits that it has with
                    float, double) {
   on_every_target([] {
     const Inputs<TestType> in = inputs<TestType>({300, 129}, 0);
-    const Result<TestType> both = run(in, true, false);
+    const RmsResult<TestType> both = run(in, true, false);
     REQUIRE(same_bits(run(in, true, false, true, false).dx, both.dx));
     REQUIRE(same_bits(run(in, true, false, false, true).dweight, both.dweight));
     require_same_with_any_threads([&] {
-      const Result<TestType> r = run(in, true, false);
+      const RmsResult<TestType> r = run(in, true, false);
       std::vector<TestType> all = r.y;
       all.insert(all.end(), r.dx.begin(), r.dx.end());
       all.insert(all.end(), r.dweight.begin(), r.dweight.end());

@@ -28,10 +28,16 @@
 namespace maki::kernels {
 namespace {
 
+#ifdef MAKI_HOST_ONLY
+constexpr bool kHostOnly = true;
+#else
+constexpr bool kHostOnly = false;
+#endif
+
 TEST_CASE("target: the list ends with floor, and each target in it can be forced", "[target]") {
   const std::vector<std::string> names = available_targets();
   REQUIRE_FALSE(names.empty());
-  REQUIRE(names.back() == "floor");
+  if (!kHostOnly) REQUIRE(names.back() == "floor");
   std::cout << "targets:";
   for (const std::string& name : names) {
     force_target(name);
@@ -118,7 +124,8 @@ TEMPLATE_TEST_CASE("target: kernels reject an invalid MAKI_TARGET", "[.bad_targe
 TEST_CASE("target: no kernel runs on a target other than the one that MAKI_TARGET names", "[target]") {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   REQUIRE(std::system(("MAKI_TARGET=none '" + self + "' '[.bad_target]' >/dev/null").c_str()) == 0);
-  REQUIRE(std::system(("MAKI_TARGET=floor '" + self + "' '[.bad_target]' >/dev/null").c_str()) != 0);
+  const std::string good = available_targets().back();
+  REQUIRE(std::system(("MAKI_TARGET=" + good + " '" + self + "' '[.bad_target]' >/dev/null").c_str()) != 0);
 }
 #endif
 

@@ -14,7 +14,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kMaxError = 1e-12;
+constexpr double kMaxPositionError = 1e-12;
 
 double dot(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j) {
   const std::int64_t n = a.shape().cols();
@@ -45,8 +45,9 @@ TEST_CASE("sinusoidal positions have the squared norm D/2, and their products de
     constexpr std::int64_t kLength = 100, kWidth = 48;
     const Tensor p = sinusoidal_positions(kLength, kWidth, base, DType::float64);
     for (std::int64_t i = 0; i < kLength; ++i) {
-      REQUIRE(std::abs(dot(p, i, p, i) - kWidth / 2) < kMaxError);
-      for (std::int64_t j = 0; j <= i; ++j) REQUIRE(std::abs(dot(p, i, p, j) - dot(p, i - j, p, 0)) < kMaxError);
+      REQUIRE(std::abs(dot(p, i, p, i) - kWidth / 2) < kMaxPositionError);
+      for (std::int64_t j = 0; j <= i; ++j)
+        REQUIRE(std::abs(dot(p, i, p, j) - dot(p, i - j, p, 0)) < kMaxPositionError);
     }
     REQUIRE(dot(p, 1, p, 0) < kWidth / 2 - 0.1);
   }
@@ -67,7 +68,7 @@ TEST_CASE("one linear map of sinusoidal positions advances every position by the
   }
   const Tensor advanced = matmul(slice(p, 0, 0, kLength), m, false, true);
   for (std::int64_t i = 0; i < advanced.numel(); ++i) {
-    REQUIRE(std::abs(advanced.at(i) - p.at(kSteps * kWidth + i)) < kMaxError);
+    REQUIRE(std::abs(advanced.at(i) - p.at(kSteps * kWidth + i)) < kMaxPositionError);
   }
 }
 
@@ -77,10 +78,10 @@ TEST_CASE("the product of a rotated query and key depends on the distance of the
   const Tensor q = rotated(slice(rows, 0, 0, 1), kTokens, 10000), k = rotated(slice(rows, 0, 1, 2), kTokens, 10000);
   double spread = 0;
   for (std::int64_t i = 0; i < kTokens; ++i) {
-    REQUIRE(std::abs(dot(q, i, q, i) - dot(q, 0, q, 0)) < kMaxError);  // a rotation keeps the length
+    REQUIRE(std::abs(dot(q, i, q, i) - dot(q, 0, q, 0)) < kMaxPositionError);  // a rotation keeps the length
     for (std::int64_t j = 0; j < kTokens; ++j) {
       const double wanted = i >= j ? dot(q, i - j, k, 0) : dot(q, 0, k, j - i);
-      REQUIRE(std::abs(dot(q, i, k, j) - wanted) < kMaxError);
+      REQUIRE(std::abs(dot(q, i, k, j) - wanted) < kMaxPositionError);
       spread = std::max(spread, std::abs(dot(q, i, k, j) - dot(q, 0, k, 0)));
     }
   }
@@ -130,12 +131,12 @@ TEST_CASE("a pair of columns of sinusoidal positions has turned once after its w
     for (const std::int64_t width : {1, 8, 9}) {
       const std::vector<double> wavelengths = position_wavelengths(width, base);
       REQUIRE(std::ssize(wavelengths) == (width + 1) / 2);
-      REQUIRE(std::abs(wavelengths[0] - 2 * std::numbers::pi) < kMaxError);
+      REQUIRE(std::abs(wavelengths[0] - 2 * std::numbers::pi) < kMaxPositionError);
       const Tensor p = sinusoidal_positions(2, width, base, DType::float64);
       for (std::size_t i = 1; 2 * i + 1 < static_cast<std::size_t>(width); ++i) {
         const double* const row = p.data<double>() + width;
         const double angle = std::atan2(row[2 * i], row[2 * i + 1]);
-        REQUIRE(std::abs(wavelengths[i] * angle - 2 * std::numbers::pi) < kMaxError);
+        REQUIRE(std::abs(wavelengths[i] * angle - 2 * std::numbers::pi) < kMaxPositionError);
       }
     }
   }

@@ -12,14 +12,14 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kMaxError = 1e-11;
+constexpr double kMaxSeq2SeqError = 1e-11;
 
-void require_close(const std::string& name, const Tensor& found, const Tensor& expected) {
+void require_near(const std::string& name, const Tensor& found, const Tensor& expected) {
   REQUIRE(found.shape() == expected.shape());
   for (std::int64_t i = 0; i < found.numel(); ++i) {
     const double gap = std::abs(found.at(i) - expected.at(i));
     INFO(name << " element " << i << ": " << found.at(i) << " against " << expected.at(i));
-    REQUIRE(gap <= kMaxError * (1 + std::abs(expected.at(i))));
+    REQUIRE(gap <= kMaxSeq2SeqError * (1 + std::abs(expected.at(i))));
   }
 }
 
@@ -44,7 +44,7 @@ void load(ParameterStore& store, const Fixture& f) {
 // Requires every parameter's gradient. The gradient of the keys' biases is zero by mathematics, and rounding in both.
 void require_gradients(const ParameterStore& store, const Fixture& f) {
   for (const auto& parameter : store.parameters()) {
-    require_close("d" + parameter->name(), parameter->gradient(), f["d" + parameter->name()]);
+    require_near("d" + parameter->name(), parameter->gradient(), f["d" + parameter->name()]);
   }
 }
 
@@ -58,10 +58,10 @@ void require_op(const Fixture& f, const std::vector<std::string>& names, const s
     for (const std::string& name : names) inputs.push_back(tape.watch(f[name]));
     return op(inputs);
   }();
-  require_close("y" + suffix, y, f["y" + suffix]);
+  require_near("y" + suffix, y, f["y" + suffix]);
   tape.backward(y, f["dy"]);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    require_close("d" + names[i] + suffix, tape.gradient(inputs[i]), f["d" + names[i] + suffix]);
+    require_near("d" + names[i] + suffix, tape.gradient(inputs[i]), f["d" + names[i] + suffix]);
   }
 }
 
@@ -124,13 +124,13 @@ TEST_CASE("PyTorch: whole encoder-decoders, post-norm with a tied head and pre-n
                       .targets = integers(f["targets"]),
                       .source = integers(f["source"]),
                       .source_mask = integers(f["mask"])};
-    require_close("logits", model.logits(batch.source, batch.source_mask, batch.ids), f["logits"]);
+    require_near("logits", model.logits(batch.source, batch.source_mask, batch.ids), f["logits"]);
     Tape tape;
     const Tensor loss = [&] {
       const Recording on(tape);
       return model.loss(batch, {.label_smoothing = 0.1});
     }();
-    REQUIRE(loss.item() == Approx(f["loss"].item()).epsilon(kMaxError));
+    REQUIRE(loss.item() == Approx(f["loss"].item()).epsilon(kMaxSeq2SeqError));
     tape.backward(loss);
     require_gradients(store, f);
   }

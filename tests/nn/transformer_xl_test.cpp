@@ -13,7 +13,7 @@ using namespace maki::tests;
 
 namespace {
 
-Tensor integers(const Tensor& x) {
+Tensor as_integers(const Tensor& x) {
   Tensor y = empty(x.shape(), DType::int32);
   for (std::int64_t i = 0; i < x.numel(); ++i) y.data<std::int32_t>()[i] = static_cast<std::int32_t>(x.at(i));
   return y;
@@ -65,7 +65,7 @@ TEST_CASE("transformer-xl: losses, memories and all gradients of three segments 
   const std::unique_ptr<State> memory = model.make_carried(2);
   Tape tape;
   for (const std::string segment : {"0.", "1.", "2."}) {
-    const Batch batch{.ids = integers(f[segment + "ids"]), .targets = integers(f[segment + "targets"])};
+    const Batch batch{.ids = as_integers(f[segment + "ids"]), .targets = as_integers(f[segment + "targets"])};
     const Tensor loss = [&] {
       const Recording on(tape);
       return model.loss(batch, {}, memory.get());

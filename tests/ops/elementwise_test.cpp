@@ -15,8 +15,6 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
 using UnaryOp = Tensor (*)(const Tensor&);
 
 // y and dx (for dy = 1) of one number.

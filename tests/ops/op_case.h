@@ -2,6 +2,7 @@
 // results.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "tests/tensors.h"
 
 namespace maki::tests {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
 inline constexpr std::uint64_t kSeeds = 25;
 

@@ -15,10 +15,8 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // y and dx (for dy = 1) at some numbers.
-Evaluation evaluate_at(const std::vector<double>& x, double exponent, DType dtype) {
+Evaluation power_at(const std::vector<double>& x, double exponent, DType dtype) {
   const Tensor at = tensor(x, {static_cast<std::int64_t>(x.size())});
   BoundCase bound({{at}, [=](const std::vector<Tensor>& v) { return pow(v[0], exponent); }}, dtype);
   Tape tape;
@@ -34,7 +32,7 @@ Evaluation evaluate_at(const std::vector<double>& x, double exponent, DType dtyp
 
 // The largest relative error of y and dx, in units of 2^-24 (float) or 2^-53 (double).
 double worst_error(const std::vector<double>& x, double exponent, DType dtype) {
-  const Evaluation found = evaluate_at(x, exponent, dtype);
+  const Evaluation found = power_at(x, exponent, dtype);
   long double worst = 0;
   for (std::int64_t i = 0; i < found.output.numel(); ++i) {
     const long double at = x[static_cast<std::size_t>(i)];
@@ -51,7 +49,7 @@ double worst_error(const std::vector<double>& x, double exponent, DType dtype) {
 TEST_CASE("pow at special values agrees with the C library, and a negative base with a fractional exponent gives NaN") {
   const std::vector<double> bases = {0, -0.0, 1, -1, 2, -2, 0.5, 1e-310, kInf, -kInf, kNaN};
   for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.5, -0.5, 64.0, 65.0, 66.0, -65.0, 1e300, 2.5}) {
-    const Tensor y = evaluate_at(bases, exponent, DType::float64).output;
+    const Tensor y = power_at(bases, exponent, DType::float64).output;
     for (std::size_t i = 0; i < bases.size(); ++i) {
       const bool fraction = std::trunc(exponent) != exponent;
       const double expected =
@@ -71,16 +69,14 @@ TEST_CASE("pow at special values agrees with the C library, and a negative base 
 }
 
 TEST_CASE("the derivative of pow at 0: finite, infinite, and 0 for the exponent 0") {
-  const auto slope_at_0 = [](double exponent) {
-    return evaluate_at({0}, exponent, DType::float64).gradients[0].item();
-  };
+  const auto slope_at_0 = [](double exponent) { return power_at({0}, exponent, DType::float64).gradients[0].item(); };
   REQUIRE(slope_at_0(0) == 0);
   REQUIRE(slope_at_0(1) == 1);
   REQUIRE(slope_at_0(2) == 0);
   REQUIRE(slope_at_0(0.5) == kInf);
   REQUIRE(slope_at_0(1.5) == 0);
-  REQUIRE(evaluate_at({kNaN, kInf}, 0, DType::float64).gradients[0].at(0) == 0);
-  REQUIRE(evaluate_at({kNaN, kInf}, 0, DType::float64).gradients[0].at(1) == 0);
+  REQUIRE(power_at({kNaN, kInf}, 0, DType::float64).gradients[0].at(0) == 0);
+  REQUIRE(power_at({kNaN, kInf}, 0, DType::float64).gradients[0].at(1) == 0);
   REQUIRE_THROWS_WITH(pow(zeros({1}, DType::float32), kInf), ContainsSubstring("exponent must be finite"));
   REQUIRE_THROWS_WITH(pow(zeros({1}, DType::int32), 2), ContainsSubstring("int32"));
 }
@@ -106,5 +102,5 @@ TEST_CASE("pow keeps its precision on every target") {
     REQUIRE(worst_error({1e300, 1e-300, 1e150}, 1.02, DType::float64) < 1600);
   }
   kernels::force_target("");
-  REQUIRE(evaluate_at({3, -5, 7}, 5, DType::float64).output.at(1) == -3125);
+  REQUIRE(power_at({3, -5, 7}, 5, DType::float64).output.at(1) == -3125);
 }

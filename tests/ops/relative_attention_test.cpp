@@ -16,8 +16,6 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // q, k‖v, r, u, v.
 using Inputs = std::vector<Tensor>;
 

@@ -13,8 +13,6 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // The gradient of one input for a cotangent of ones.
 Tensor gradient(const Tensor& x, const std::function<Tensor(const Tensor&)>& op) {
   Tape tape;

@@ -17,9 +17,9 @@ using namespace maki::tests;
 namespace {
 
 // A store of three tensors and its optimizer.
-struct SmallModel {
-  explicit SmallModel(OptimizerOptions options = AdamWOptions{}, DType dtype = DType::float32, std::int64_t width = 3,
-                      const std::string& last = "ln.bias", std::uint64_t seed = 1)
+struct CheckpointModel {
+  explicit CheckpointModel(OptimizerOptions options = AdamWOptions{}, DType dtype = DType::float32,
+                           std::int64_t width = 3, const std::string& last = "ln.bias", std::uint64_t seed = 1)
       : store(dtype), owned(make(store, options)), optimizer(*owned) {
     store.add("wte.weight", {5, width}, init::normal(1));
     store.add("ln.weight", {width}, init::normal(1));
@@ -72,14 +72,14 @@ CheckpointState some_state() {
   return state;
 }
 
-std::string save(const TemporaryFolder& folder, SmallModel& model, const CheckpointState& state,
+std::string save(const TemporaryFolder& folder, CheckpointModel& model, const CheckpointState& state,
                  const char* name = "a.maki") {
   write_checkpoint(posix_file_system(), folder / name, state, model.store, model.optimizer);
   return folder / name;
 }
 
 // Reads everything that a resumed run reads. Must throw nothing but CheckpointError.
-void load_everything(const std::string& path, SmallModel& model) {
+void load_everything(const std::string& path, CheckpointModel& model) {
   const ContainerReader file(path);
   file.verify();
   const CheckpointState state = read_state(file);
@@ -96,11 +96,11 @@ TEST_CASE("a checkpoint restores everything to the last bit: state, values, mome
                                           OptimizerOptions(SgdOptions{.momentum = 0.9}), OptimizerOptions(SgdOptions{}),
                                           OptimizerOptions(MuonOptions{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
-      SmallModel model(options, dtype);
+      CheckpointModel model(options, dtype);
       model.step();
       const CheckpointState state = some_state();
       const std::string path = save(folder, model, state);
-      SmallModel again(options, dtype, 3, "ln.bias", 2);
+      CheckpointModel again(options, dtype, 3, "ln.bias", 2);
       REQUIRE(again.values() != model.values());
       const ContainerReader file(path);
       file.verify();
@@ -126,7 +126,7 @@ TEST_CASE("a checkpoint restores everything to the last bit: state, values, mome
 
 TEST_CASE("equal states give equal bytes, which depend on training fields but not on run fields") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   CheckpointState state = some_state();
   const std::string bytes = read_bytes(save(folder, model, state));
   state.config.out = "elsewhere";
@@ -145,7 +145,7 @@ TEST_CASE("equal states give equal bytes, which depend on training fields but no
 
 TEST_CASE("weights are loaded without the optimizer, even if its sections are damaged") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   model.step();
   const std::string path = save(folder, model, some_state());
   std::uint64_t moments = 0;
@@ -159,7 +159,7 @@ TEST_CASE("weights are loaded without the optimizer, even if its sections are da
   std::string bytes = read_bytes(path);
   bytes[moments] ^= 1;
   write_bytes(path, bytes);
-  SmallModel other(AdamWOptions{}, DType::float32, 3, "ln.bias", 2);
+  CheckpointModel other(AdamWOptions{}, DType::float32, 3, "ln.bias", 2);
   const ContainerReader file(path);
   read_state(file);
   load_values(file, other.store);
@@ -169,7 +169,7 @@ TEST_CASE("weights are loaded without the optimizer, even if its sections are da
 
 TEST_CASE("loading values raises the version of the store, which invalidates packed copies") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   const std::string path = save(folder, model, some_state());
   const std::uint64_t before = model.store.version();
   load_values(ContainerReader(path), model.store);
@@ -178,32 +178,32 @@ TEST_CASE("loading values raises the version of the store, which invalidates pac
 
 TEST_CASE("a model with another shape, name, type or optimizer is rejected, naming the difference") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   const std::string path = save(folder, model, some_state());
   const ContainerReader file(path);
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     SmallModel wide(AdamWOptions{}, DType::float32, 4);
+                     CheckpointModel wide(AdamWOptions{}, DType::float32, 4);
                      load_values(file, wide.store);
                    }),
                    "wte.weight [5, 3]"));
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     SmallModel renamed(AdamWOptions{}, DType::float32, 3, "ln.other");
+                     CheckpointModel renamed(AdamWOptions{}, DType::float32, 3, "ln.other");
                      load_values(file, renamed.store);
                    }),
                    "ln.other"));
-  SmallModel wider(AdamWOptions{}, DType::float64);
+  CheckpointModel wider(AdamWOptions{}, DType::float64);
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, wider.store); }), path));
   ParameterStore fewer;
   fewer.add("wte.weight", {5, 3}, init::constant(0));
   fewer.seal();
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
-  SmallModel sgd(SgdOptions{.momentum = 0.9});
+  CheckpointModel sgd(SgdOptions{.momentum = 0.9});
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
 TEST_CASE("a checkpoint without one of its sections is rejected, naming the section") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   const Sections all = sections_of(save(folder, model, some_state()));
   REQUIRE(all.size() == 7);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -217,7 +217,7 @@ TEST_CASE("a checkpoint without one of its sections is rejected, naming the sect
 
 TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, at worst, different numbers") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   const Sections good = sections_of(save(folder, model, some_state()));
   int refused = 0, tried = 0;
   const auto attempt = [&](std::size_t section, std::string bytes) {
@@ -254,7 +254,7 @@ TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, a
 
 TEST_CASE("a state that no run can have is rejected") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   const auto said = [&](auto change) {
     CheckpointState state = some_state();
     change(state);
@@ -272,11 +272,11 @@ TEST_CASE("a state that no run can have is rejected") {
 
 TEST_CASE("an invalid corpus hash and a tensor name that is too long are rejected when writing") {
   const TemporaryFolder folder;
-  SmallModel model;
+  CheckpointModel model;
   CheckpointState state = some_state();
   state.corpus_hash = "short";
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, model, state); }), "short"));
-  SmallModel named(AdamWOptions{}, DType::float32, 3, std::string(128, 'n'));
+  CheckpointModel named(AdamWOptions{}, DType::float32, 3, std::string(128, 'n'));
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
 }

@@ -4,6 +4,7 @@
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
 #include "tests/train/small_checkpoint.h"
+#include "train/cli/facts_json.h"
 #include "train/config/error.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/loaded_model.h"
@@ -51,9 +52,7 @@ std::shared_ptr<const LabelledDataset> small_data(const Config& config) {
 nlohmann::ordered_json measured(const ClassifyTask& task, const Model& model) {
   const MeanLoss loss = mean_loss(model, task, Part::val, 0, {}).value();
   const std::int64_t batches = task.eval_batches(Part::val);
-  nlohmann::ordered_json facts;
-  for (const ReportLine& m : task.measure(model, {loss, batches, batches}, {}, {})) facts.update(m.facts);
-  return facts;
+  return to_json(task.measure(model, {loss, batches, batches}, {}, {}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
+#include "train/cli/facts_json.h"
 #include "train/loop/loss_by_position.h"
 #include "train/loop/trainer.h"
 
@@ -152,7 +153,7 @@ TEST_CASE("the report by position has ranges for people and all positions for pr
   REQUIRE(lines[2] == "  2: 1.0000 (2 targets)");
   REQUIRE(lines[3] == "  3-4: 2.0000 (2 targets)");
   REQUIRE(lines[4] == "  5-6: 4.5000 (4 targets)");
-  const auto& facts = list.back().facts.at("by_position");
+  const auto facts = to_json(list).at("by_position");
   REQUIRE(facts.size() == 5);  // position 4 has no target
   REQUIRE(facts[3].at("position") == 5);
   REQUIRE(facts[3].at("loss") == 4.0);

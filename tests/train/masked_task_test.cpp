@@ -7,6 +7,7 @@
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
+#include "train/cli/facts_json.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/trainer.h"
 
@@ -165,8 +166,7 @@ TEST_CASE("the accuracy of a masked language model counts its first choices") {
   const MeanLoss mean = mean_loss(trainer.model(), task, Part::val, 0, {}).value();
   REQUIRE(mean.targets == targets);
   REQUIRE(mean.mean == Approx(loss / static_cast<double>(targets)).epsilon(1e-5));
-  nlohmann::ordered_json facts;
-  for (const ReportLine& m : task.measure(trainer.model(), {mean, 2, 2}, {}, {})) facts.update(m.facts);
+  const nlohmann::ordered_json facts = to_json(task.measure(trainer.model(), {mean, 2, 2}, {}, {}));
   REQUIRE(facts.at("correct") == correct);
   REQUIRE(facts.at("accuracy").get<double>() == static_cast<double>(correct) / static_cast<double>(targets));
   REQUIRE(facts.at("perplexity").get<double>() == Approx(std::exp(mean.mean)));

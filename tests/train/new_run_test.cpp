@@ -13,7 +13,7 @@ using namespace maki::tests;
 
 namespace {
 
-const std::string kConfig = "# the configuration of this run\nseed = 1\n";
+const std::string kConfigText = "# the configuration of this run\nseed = 1\n";
 
 std::vector<std::string> everything_in(const std::string& path) {
   std::vector<std::string> list;
@@ -34,7 +34,7 @@ TEST_CASE("a directory with files that maki did not create is rejected, naming o
     folder.write(std::string("run/") + name, "the user's");
     const auto before = everything_in(folder.path());
     INFO(name);
-    const std::string said = error_message<Error>([&] { RunClaim(run, kConfig); });
+    const std::string said = error_message<Error>([&] { RunClaim(run, kConfigText); });
     REQUIRE(contains(said, run.path()));
     REQUIRE(contains(said, std::string(name).substr(0, std::string(name).find('/'))));
     REQUIRE(contains(said, "--out"));
@@ -70,42 +70,42 @@ TEST_CASE("of files that maki did not create, only short ones with the name of a
 TEST_CASE("a link in place of a file of the run or of its folder of checkpoints is rejected") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
-  const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);
+  const std::string elsewhere = folder.write("elsewhere/config.toml", kConfigText);
   std::filesystem::create_directory(run.path());
   for (const char* name : {"config.toml", "checkpoints", "metrics.jsonl"}) {
     std::filesystem::create_symlink(elsewhere, run.path() + "/" + name);
     INFO(name);
-    REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), name));
+    REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), name));
     std::filesystem::remove(run.path() + "/" + name);
   }
-  REQUIRE(read_bytes(elsewhere) == kConfig);
+  REQUIRE(read_bytes(elsewhere) == kConfigText);
 }
 
 TEST_CASE("a directory is accepted if it is missing, empty, or holds only what a killed start left") {
   const TemporaryFolder folder;
-  { const RunClaim missing(RunDirectory(folder / "a/b/run"), kConfig); }
+  { const RunClaim missing(RunDirectory(folder / "a/b/run"), kConfigText); }
   std::filesystem::create_directory(folder / "empty");
-  { const RunClaim empty(RunDirectory(folder / "empty"), kConfig); }
+  { const RunClaim empty(RunDirectory(folder / "empty"), kConfigText); }
   const RunDirectory run(folder / "run");
-  { const RunClaim killed(run, kConfig); }  // leaves its lock file and the directories
-  write_bytes(run.config_file(), kConfig);
-  write_bytes(run.config_file() + ".tmp", kConfig.substr(0, 10));
+  { const RunClaim killed(run, kConfigText); }  // leaves its lock file and the directories
+  write_bytes(run.config_file(), kConfigText);
+  write_bytes(run.config_file() + ".tmp", kConfigText.substr(0, 10));
   write_bytes(run.metrics_file(), "");
   write_bytes(run.checkpoint_file(0) + ".tmp", "torn");
   write_bytes(run.checkpoints_directory() + "/last.tmp", "torn");
-  { const RunClaim again(run, kConfig); }
+  { const RunClaim again(run, kConfigText); }
   // A run with another configuration would overwrite this one.
   REQUIRE(contains(error_message<Error>([&] { RunClaim(run, "seed = 2\n"); }), "config.toml"));
-  REQUIRE(read_bytes(run.config_file()) == kConfig);
+  REQUIRE(read_bytes(run.config_file()) == kConfigText);
   write_bytes(run.checkpoint_file(10), "a checkpoint");
-  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), "--resume"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), "--resume"));
 }
 
 TEST_CASE("a failed start removes what it created, and nothing else") {
   const TemporaryFolder folder;
   const auto begin_and_fail = [](const RunDirectory& run) {
-    RunClaim claimed(run, kConfig);
-    for (const std::string& file : run.initial_files()) write_bytes(file, kConfig);
+    RunClaim claimed(run, kConfigText);
+    for (const std::string& file : run.initial_files()) write_bytes(file, kConfigText);
     claimed.roll_back();
   };
   begin_and_fail(RunDirectory(folder / "a/b/run"));
@@ -116,14 +116,14 @@ TEST_CASE("a failed start removes what it created, and nothing else") {
   REQUIRE(everything_in(folder.path()) == std::vector<std::string>{folder / "mine", folder / "mine/run"});
 
   // What was there before stays, and so does what somebody put there in the meantime.
-  folder.write("mine/run/config.toml", kConfig);
+  folder.write("mine/run/config.toml", kConfigText);
   std::filesystem::create_directory(folder / "mine/run/checkpoints");
   begin_and_fail(RunDirectory(folder / "mine/run"));
   REQUIRE(everything_in(folder / "mine/run") ==
           std::vector<std::string>{folder / "mine/run/checkpoints", folder / "mine/run/config.toml"});
   {
     const RunDirectory run(folder / "other");
-    RunClaim claimed(run, kConfig);
+    RunClaim claimed(run, kConfigText);
     folder.write("other/notes.txt", "the user's");
     claimed.roll_back();
     REQUIRE(everything_in(folder / "other") == std::vector<std::string>{folder / "other/notes.txt"});
@@ -133,9 +133,9 @@ TEST_CASE("a failed start removes what it created, and nothing else") {
 TEST_CASE("of two starts in one directory the second is rejected and removes nothing") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
-  const RunClaim first(run, kConfig);
+  const RunClaim first(run, kConfigText);
   const auto before = everything_in(folder.path());
-  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), "is locked by process"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), "is locked by process"));
   REQUIRE(everything_in(folder.path()) == before);
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("a directory that cannot be locked is not reported as locked") {
   } fs;
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run", fs);
-  const std::string said = error_message<CheckpointError>([&] { RunClaim(run, kConfig); });
+  const std::string said = error_message<CheckpointError>([&] { RunClaim(run, kConfigText); });
   INFO(said);
   REQUIRE(contains(said, run.path()));
   REQUIRE(contains(said, std::strerror(ENOLCK)));
@@ -177,8 +177,8 @@ TEST_CASE("every new directory is made durable, and a failure of that is an erro
   RunDirectory(folder / "a/run", fs).create();
   REQUIRE(fs.synced == std::vector<std::string>{folder.path(), folder / "a", folder / "a/run"});
   fs.fails = true;
-  REQUIRE(
-      contains(error_message<CheckpointError>([&] { RunClaim(RunDirectory(folder / "b", fs), kConfig); }), "fsync"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { RunClaim(RunDirectory(folder / "b", fs), kConfigText); }),
+                   "fsync"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "b"));
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("a path of a run means the same as to the system: links are followed b
   REQUIRE(std::filesystem::is_directory(folder / "b/run/checkpoints"));
   std::filesystem::create_directories(folder / "far/away");
   std::filesystem::create_directory_symlink(folder / "far/away", folder / "link");
-  { const RunClaim claim(RunDirectory(folder / "link/../run"), kConfig); }
+  { const RunClaim claim(RunDirectory(folder / "link/../run"), kConfigText); }
   REQUIRE(std::filesystem::is_directory(folder / "far/run/checkpoints"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
 }

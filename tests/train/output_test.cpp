@@ -24,7 +24,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-const std::string kOld = "what was there before", kNew = std::string(3000, 'n') + "what comes";
+const std::string kOldBytes = "what was there before", kNewBytes = std::string(3000, 'n') + "what comes";
 
 // Every file and directory in a folder, with the bytes of the files.
 std::set<std::string> contents(const std::string& folder) {
@@ -36,7 +36,7 @@ std::set<std::string> contents(const std::string& folder) {
   return all;
 }
 
-void write(FileSystem& fs, const OutputPath& out, const std::string& text = kNew) {
+void write(FileSystem& fs, const OutputPath& out, const std::string& text = kNewBytes) {
   write_output(fs, out, {text_bytes(text).first(7), text_bytes(text).subspan(7)});
 }
 
@@ -100,7 +100,7 @@ void try_every_fault(const std::function<void(const TemporaryFolder&)>& before,
 
 TEST_CASE("an output is new, or with force replaces a regular file that is no input") {
   const TemporaryFolder folder;
-  const std::string text = folder.write("d/text", kOld), other = folder.write("other", kOld);
+  const std::string text = folder.write("d/text", kOldBytes), other = folder.write("other", kOldBytes);
   stdfs::create_hard_link(text, folder / "hard");
   stdfs::create_symlink(text, folder / "soft");
   stdfs::create_symlink(folder / "none", folder / "dangling");
@@ -125,15 +125,15 @@ TEST_CASE("an output is new, or with force replaces a regular file that is no in
     REQUIRE_THAT(refusal("", force, text), ContainsSubstring("must name"));
   }
   write(posix_file_system(), {folder / "new", false, {text}});
-  REQUIRE(read_bytes(folder / "new") == kNew);
+  REQUIRE(read_bytes(folder / "new") == kNewBytes);
   chmod(other.c_str(), 0600);
   write(posix_file_system(), {other, true, {text}});
-  REQUIRE(read_bytes(other) == kNew);
+  REQUIRE(read_bytes(other) == kNewBytes);
   REQUIRE(stdfs::status(other).permissions() == (stdfs::perms::owner_read | stdfs::perms::owner_write));
   write(posix_file_system(), {folder / "soft", true, {other}});
   REQUIRE(stdfs::is_symlink(folder / "soft"));
-  REQUIRE(read_bytes(text) == kNew);
-  REQUIRE(read_bytes(folder / "hard") == kOld);
+  REQUIRE(read_bytes(text) == kNewBytes);
+  REQUIRE(read_bytes(folder / "hard") == kOldBytes);
 }
 
 TEST_CASE("a pipe is written to and stays one, and what needs a file refuses it") {
@@ -142,10 +142,10 @@ TEST_CASE("a pipe is written to and stays one, and what needs a file refuses it"
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // does not wait for a writer
   write(posix_file_system(), pipe);
-  std::string got(kNew.size(), '\0');
-  REQUIRE(read(reader, got.data(), got.size()) == static_cast<ssize_t>(kNew.size()));
+  std::string got(kNewBytes.size(), '\0');
+  REQUIRE(read(reader, got.data(), got.size()) == static_cast<ssize_t>(kNewBytes.size()));
   close(reader);
-  REQUIRE(got == kNew);
+  REQUIRE(got == kNewBytes);
   REQUIRE(stdfs::is_fifo(pipe));
   for (const bool force : {false, true}) {
     REQUIRE_THROWS_AS(write(posix_file_system(), with_companion(pipe, force)), Error);
@@ -157,7 +157,7 @@ TEST_CASE("a pipe is written to and stays one, and what needs a file refuses it"
 
 TEST_CASE("whichever call fails, an output is complete or there is what was there before, and nothing else") {
   const auto nothing = [](const TemporaryFolder&) {};
-  const auto file = [](const TemporaryFolder& folder) { folder.write("x", kOld); };
+  const auto file = [](const TemporaryFolder& folder) { folder.write("x", kOldBytes); };
   try_every_fault(
       nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write(fs, folder / "x"); }, 14);
   try_every_fault(
@@ -172,15 +172,15 @@ TEST_CASE("whichever call fails, an output is complete or there is what was ther
       file,
       [](FileSystem& fs, const TemporaryFolder& folder) {
         AtomicFile x(fs, {folder / "x", true}, 4);
-        x.append(text_bytes(kNew));
+        x.append(text_bytes(kNewBytes));
         x.commit(text_bytes("head"));
       },
       14);
   try_every_fault(
       nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write_directory(fs, folder / "p/q/x/"); }, 40);
   const auto directory = [](const TemporaryFolder& folder) {
-    folder.write("x/a", kOld);
-    folder.write("x/b", kOld);
+    folder.write("x/a", kOldBytes);
+    folder.write("x/b", kOldBytes);
   };
   try_every_fault(
       directory,
@@ -242,7 +242,7 @@ TEST_CASE("files with the names of others' temporary files are left as they are,
 
   const std::string long_name(250, 'n');
   write(posix_file_system(), folder / long_name);
-  REQUIRE(read_bytes(folder / long_name) == kNew);
+  REQUIRE(read_bytes(folder / long_name) == kNewBytes);
 }
 
 TEST_CASE("a directory that another process fills meanwhile is left to it, and whoever chose its name is told") {
@@ -255,7 +255,7 @@ TEST_CASE("a directory that another process fills meanwhile is left to it, and w
   } fs;
   const TemporaryFolder folder;
   REQUIRE_THROWS_AS(write_directory(fs, folder / "x"), OccupiedRun);
-  REQUIRE(contents(folder.path()) == std::set<std::string>{"x", "x/a: " + kNew, "x/b: another"});
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"x", "x/a: " + kNewBytes, "x/b: another"});
 }
 
 TEST_CASE("a name that is taken is neither written to nor removed") {
@@ -265,7 +265,7 @@ TEST_CASE("a name that is taken is neither written to nor removed") {
   stdfs::create_symlink(folder / "none", folder / "dangling");
   for (const char* const name : {"taken", "link", "dangling"}) {
     Temporary file(posix_file_system(), folder / name), directory(posix_file_system(), folder / name);
-    REQUIRE_THROWS_AS(file.write({text_bytes(kNew)}), CheckpointError);
+    REQUIRE_THROWS_AS(file.write({text_bytes(kNewBytes)}), CheckpointError);
     REQUIRE_THROWS_AS(directory.create_directory(), CheckpointError);
   }
   REQUIRE(contents(folder.path()) == std::set<std::string>{"taken: precious", "link: precious", "dangling"});
@@ -289,7 +289,7 @@ TEST_CASE("a directory replaces an empty one, and with force one of the same fil
   stdfs::create_directory(x);
   chmod(x.c_str(), 0700);
   write_directory(posix_file_system(), x);
-  REQUIRE(read_bytes(x + "/a") == kNew);
+  REQUIRE(read_bytes(x + "/a") == kNewBytes);
   REQUIRE(stdfs::status(x).permissions() == stdfs::perms::owner_all);
   const auto refusal = [&](const OutputPath& out) {
     const std::set<std::string> before = contents(folder.path());
@@ -303,16 +303,16 @@ TEST_CASE("a directory replaces an empty one, and with force one of the same fil
   folder.write("x/sub/c", "precious");
   REQUIRE_THAT(refusal({x, true}), ContainsSubstring("contains sub, which this command does not write"));
   stdfs::remove_all(x + "/sub");
-  write_bytes(x + "/a", kOld);
+  write_bytes(x + "/a", kOldBytes);
   write_directory(posix_file_system(), {x, true});
-  REQUIRE(read_bytes(x + "/a") == kNew);
-  REQUIRE_THAT(refusal(folder.write("file", kOld)), ContainsSubstring("is not a directory"));
+  REQUIRE(read_bytes(x + "/a") == kNewBytes);
+  REQUIRE_THAT(refusal(folder.write("file", kOldBytes)), ContainsSubstring("is not a directory"));
   REQUIRE_THAT(refusal(std::string(".")), ContainsSubstring("is the current directory"));
 }
 
 TEST_CASE("a signal removes what is under construction, and nothing else") {
   const TemporaryFolder folder;
-  folder.write("kept", kOld);
+  folder.write("kept", kOldBytes);
   const pid_t child = fork();
   if (child == 0) {
     OutputDirectory directory(posix_file_system(), folder / "x");
@@ -327,5 +327,5 @@ TEST_CASE("a signal removes what is under construction, and nothing else") {
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(status == 0);
-  REQUIRE(contents(folder.path()) == std::set<std::string>{"kept: " + kOld, "z: " + kNew});
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"kept: " + kOldBytes, "z: " + kNewBytes});
 }

@@ -21,8 +21,8 @@ namespace {
 
 // A machine with a constant speed; one that is `slower` times slower than a fast machine with two cores, which takes 32
 // ms for a step of 1,536 words by 2 layers of width 64. An ordinary machine is two to three times slower than that.
-struct Machine : StepTimer {
-  explicit Machine(double times) : slower(times) {}
+struct SimulatedMachine : StepTimer {
+  explicit SimulatedMachine(double times) : slower(times) {}
   StepTime time_step(const Config& c, const VocabSizes& vocab) override {
     constexpr double kFlopPerSecond = 1.4e11, kSecondsPerLayer = 5e-4;
     ParameterStore planned(dtype_named(c.dtype));
@@ -168,7 +168,7 @@ Carried carry_out(const Corpus& corpus, double slower, const std::optional<Carri
   PlanRequest request{.text = text_facts(corpus), .seconds = kSeconds, .config = {}};
   apply_preset(request.config, "quickstart");
   fill_open_fields(request.config);
-  Machine machine(slower);
+  SimulatedMachine machine(slower);
   done.plan = make_plan(request, machine);
   Config config = done.plan.config;
   done.seconds = done.plan.seconds;

@@ -15,9 +15,9 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr std::int32_t kVocab = 7;  // 0 ends a document
+constexpr std::int32_t kLetters = 7;  // 0 ends a document
 
-Config config_of(const std::string& model) {
+Config config_for_task(const std::string& model) {
   Config c;
   apply_preset(c, "quickstart");
   c.model = model;
@@ -35,12 +35,12 @@ Config config_of(const std::string& model) {
 Dataset documents(const std::vector<std::int64_t>& lengths) {
   Dataset data;
   data.tokenizer = make_tokenizer("char", "abcdefg");
-  data.train = Tokens(kVocab);
+  data.train = Tokens(kLetters);
   std::int32_t next = 0;
   for (const std::int64_t length : lengths) {
     data.train.begin_piece();
     for (std::int64_t i = 0; i < length; ++i, next = (next * 5 + 3) % 37)
-      data.train.append(std::vector<std::int32_t>{next % kVocab});
+      data.train.append(std::vector<std::int32_t>{next % kLetters});
   }
   data.val = data.train;
   data.documents = std::ssize(lengths);
@@ -51,7 +51,8 @@ const std::vector<std::int64_t> kLengths = {5, 20, 1, 9, 2, 30, 17};
 
 // Kinds of contexts that could reach beyond the beginning of a sequence.
 std::vector<Config> kinds() {
-  std::vector<Config> list = {config_of("gpt"), config_of("linear"), config_of("gpt"), config_of("gpt")};
+  std::vector<Config> list = {config_for_task("gpt"), config_for_task("linear"), config_for_task("gpt"),
+                              config_for_task("gpt")};
   list[2].ngram_orders = "2,3";
   list[2].conv_width = 3;
   list[2].positions = "rotary";
@@ -59,8 +60,8 @@ std::vector<Config> kinds() {
   return list;
 }
 
-struct Trained {
-  Trained(const Config& config, const Dataset& data) : task(config, data), trainer(config, task) {
+struct TrainedOnDocuments {
+  TrainedOnDocuments(const Config& config, const Dataset& data) : task(config, data), trainer(config, task) {
     for (int i = 0; i < 3; ++i) trainer.step();
   }
   LanguageModelTask task;
@@ -72,7 +73,7 @@ struct Trained {
 TEST_CASE("the loss of documents is that of every sequence alone", "[respect_documents]") {
   const Dataset data = documents(kLengths);
   for (const Config& config : kinds()) {
-    const Trained run(config, data);
+    const TrainedOnDocuments run(config, data);
     const MeanLoss loss = mean_loss(run.trainer.model(), run.task, Part::val, 0, {}).value();
     REQUIRE(loss.targets == 84 - 7);
     double sum = 0;
@@ -100,7 +101,7 @@ TEST_CASE("the loss of documents is that of every sequence alone", "[respect_doc
 TEST_CASE("what fills a sequence changes neither its loss nor any gradient", "[respect_documents]") {
   const Dataset data = documents(kLengths);
   for (const Config& config : kinds()) {
-    Trained run(config, data);
+    TrainedOnDocuments run(config, data);
     Batch batch;
     run.task.fill(3, 0, batch);
     std::vector<std::vector<float>> gradients;
@@ -131,7 +132,7 @@ TEST_CASE("what fills a sequence changes neither its loss nor any gradient", "[r
 }
 
 TEST_CASE("counts of documents that are respected do not continue beyond an end of text", "[respect_documents]") {
-  Config config = config_of("gpt");
+  Config config = config_for_task("gpt");
   config.ngram_prior = 3;
   Dataset data;
   data.tokenizer = make_tokenizer("bpe", "abcabcabdabd", {.vocab_size = 260});
@@ -154,7 +155,7 @@ TEST_CASE("counts of documents that are respected do not continue beyond an end 
 
 TEST_CASE("a step is divided by its real targets, which are also its tokens", "[respect_documents]") {
   const Dataset data = documents(kLengths);
-  const Config config = config_of("gpt");
+  const Config config = config_for_task("gpt");
   const LanguageModelTask task(config, data);
   // 77 targets in 1 + 3 + 0 + 1 + 1 + 4 + 2 sequences of up to 8 tokens.
   REQUIRE(task.epochs(2) == 1);
@@ -180,7 +181,7 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   corpus.sources = {"a.txt"};
   corpus.text = seeded_text(400, "abcdefg");
   corpus.characters = 400;
-  const Config config = config_of("gpt");
+  const Config config = config_for_task("gpt");
   validate(config);
   REQUIRE_THROWS_WITH(make_task(config, corpus),
                       "respect_documents: a.txt does not say where its documents end; say what a document is, with "
@@ -189,9 +190,9 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   Config large = config;
   large.block_size = 1000;  // a document may be shorter
   REQUIRE(make_task(large, corpus)->targets(0) > 0);
-  Config xl = config_of("transformer-xl");
+  Config xl = config_for_task("transformer-xl");
   REQUIRE_THROWS_WITH(validate(xl), ContainsSubstring("respect_documents: transformer-xl remembers"));
-  Config encoder = config_of("encoder");
+  Config encoder = config_for_task("encoder");
   REQUIRE_THROWS_WITH(validate(encoder),
                       ContainsSubstring("respect_documents: has an effect only if task is next_token; it is masked"));
   // Random data have no documents, and need none.

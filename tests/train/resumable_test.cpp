@@ -15,10 +15,10 @@ using namespace maki::tests;
 namespace {
 
 // The messages with which a resume, and a verb that reads only the weights, reject a file.
-std::string resume_says(const std::string& path) {
+std::string resuming_says(const std::string& path) {
   return error_message<CheckpointError>([&] { check_resumable(path); });
 }
-std::string reader_says(const std::string& path) {
+std::string reading_says(const std::string& path) {
   return error_message<CheckpointError>([&] { LoadedModel{path}; });
 }
 
@@ -36,7 +36,7 @@ constexpr std::size_t kPreambleSize = 1, kRecordSize = 128 + 5 * 8 + 8 + 2, kExt
 std::size_t record(std::size_t i) { return kPreambleSize + i * kRecordSize; }
 
 template <class Number>
-void store(std::string& bytes, std::size_t at, Number number) {
+void store_number(std::string& bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated 
   for (std::size_t at = 0; at < good.size(); ++at) {
     const int mask = 1 + static_cast<int>(at * 37 % 255);  // so that every bit is changed somewhere
     failed_writes += !set(at, static_cast<char>(good[at] ^ mask));
-    const std::string said = resume_says(path);
+    const std::string said = resuming_says(path);
     accepted += said.empty();
     nameless += !said.starts_with(path);
     failed_writes += !set(at, good[at]);
@@ -62,7 +62,7 @@ TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated 
   REQUIRE(read_bytes(path) == good);
   for (std::size_t size = good.size(); size-- > 0;) {
     failed_writes += ftruncate(file, static_cast<off_t>(size)) != 0;
-    const std::string said = resume_says(path);
+    const std::string said = resuming_says(path);
     accepted += said.empty();
     nameless += !said.starts_with(path);
   }
@@ -79,10 +79,10 @@ TEST_CASE("a damaged tokenizer is a damaged checkpoint, and so is a vocabulary o
                             "maki char tokenizer 1\nabcd", "maki byte tokenizer 1\n"}) {
     const std::string path = forged(folder, "tokenizer", [&](std::string& bytes) { bytes = other; });
     INFO(other);
-    REQUIRE(contains(resume_says(path), path));
-    REQUIRE(contains(reader_says(path), path));
+    REQUIRE(contains(resuming_says(path), path));
+    REQUIRE(contains(reading_says(path), path));
   }
-  const std::string said = reader_says(forged(folder, "tokenizer", [](std::string& bytes) { bytes.pop_back(); }));
+  const std::string said = reading_says(forged(folder, "tokenizer", [](std::string& bytes) { bytes.pop_back(); }));
   REQUIRE(contains(said, "2 ids"));
   REQUIRE(contains(said, "3"));
 }
@@ -97,8 +97,8 @@ TEST_CASE("a configuration in any form other than the canonical one is rejected"
         canonical.substr(0, canonical.size() - 1), std::string()}) {
     const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = other; });
     INFO(other);
-    REQUIRE(contains(resume_says(path), path));
-    REQUIRE(contains(reader_says(path), "configuration"));
+    REQUIRE(contains(resuming_says(path), path));
+    REQUIRE(contains(reading_says(path), "configuration"));
   }
 }
 
@@ -107,16 +107,16 @@ TEST_CASE("a configuration that would overflow the parser's stack is rejected be
   std::string deep = "a";
   while (deep.size() < 200'000) deep += ".\".\".\"=\"";
   const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = deep + " = 1\n"; });
-  REQUIRE(contains(resume_says(path), "at most 65536"));
-  REQUIRE(contains(reader_says(path), path));
+  REQUIRE(contains(resuming_says(path), "at most 65536"));
+  REQUIRE(contains(reading_says(path), path));
 }
 
 TEST_CASE("a configuration of another model is rejected because of its tensors, before memory is allocated") {
   const TemporaryFolder folder;
   const auto said = [&](auto change) {
     const std::string path = write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); });
-    const std::string resumed = resume_says(path);
-    REQUIRE(reader_says(path) == resumed);
+    const std::string resumed = resuming_says(path);
+    REQUIRE(reading_says(path) == resumed);
     return resumed;
   };
   REQUIRE(said([](Config&) {}).empty());
@@ -132,16 +132,16 @@ TEST_CASE("a configuration of another model is rejected because of its tensors, 
 TEST_CASE("the moments must be those of the configured optimizer") {
   const TemporaryFolder folder;
   const auto said = [&](auto change) {
-    return resume_says(write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); }));
+    return resuming_says(write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); }));
   };
   REQUIRE(said([](Config& c) { c.optimizer = "adam"; }).empty());  // the same two
   REQUIRE(contains(said([](Config& c) { c.optimizer = "sgd", c.momentum = 0.5; }), "momentum"));
   for (const char* moment : {"exp_avg", "exp_avg_sq", "values"}) {
     INFO(moment);
     const std::string less = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() - 64); });
-    REQUIRE(contains(resume_says(less), moment));
+    REQUIRE(contains(resuming_says(less), moment));
     const std::string more = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() + 64); });
-    REQUIRE(contains(resume_says(more), moment));
+    REQUIRE(contains(resuming_says(more), moment));
   }
 }
 
@@ -149,9 +149,9 @@ TEST_CASE("forged lists of tensors are rejected: offsets, names, groups, sizes, 
   const TemporaryFolder folder;
   const auto said = [&](const std::function<void(std::string&)>& change) {
     const std::string path = forged(folder, "tensors", change);
-    const std::string resumed = resume_says(path);
+    const std::string resumed = resuming_says(path);
     REQUIRE(contains(resumed, path));
-    REQUIRE(reader_says(path) == resumed);
+    REQUIRE(reading_says(path) == resumed);
     return resumed;
   };
   // Two tensors of the same shape change places: only the offsets differ, and the message says so.
@@ -171,8 +171,8 @@ TEST_CASE("forged lists of tensors are rejected: offsets, names, groups, sizes, 
        {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40, std::int64_t{1} << 62,
         std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
     INFO(extent);
-    said([&](std::string& bytes) { store(bytes, record(0) + kExtentsAt, extent); });
-    said([&](std::string& bytes) { store(bytes, record(0) + kOffsetAt, extent == 0 ? 16 : extent); });
+    said([&](std::string& bytes) { store_number(bytes, record(0) + kExtentsAt, extent); });
+    said([&](std::string& bytes) { store_number(bytes, record(0) + kOffsetAt, extent == 0 ? 16 : extent); });
   }
   // Unused bytes are zero: after a name, after the last extent.
   said([](std::string& bytes) { bytes[record(0) + 127] = 'x'; });
@@ -192,7 +192,7 @@ TEST_CASE("the same facts in another encoding are rejected: there is one canonic
     for (std::size_t at = kPreambleSize; at + 8 <= kPreambleSize + 48; at += 8)
       std::reverse(&bytes[at], &bytes[at + 8]);
   });
-  REQUIRE(contains(resume_says(path), "state is not in canonical form"));
+  REQUIRE(contains(resuming_says(path), "state is not in canonical form"));
 }
 
 TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
@@ -205,7 +205,7 @@ TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
       REQUIRE(at != std::string::npos);
       bytes.replace(at, 32, other);
     });
-    REQUIRE(contains(resume_says(path), "hash"));
+    REQUIRE(contains(resuming_says(path), "hash"));
     REQUIRE_FALSE(error_message<CheckpointError>([&] {
                     write_smallest(folder / "b.maki", [&](auto& s) { s.corpus_hash = other; });
                   }).empty());

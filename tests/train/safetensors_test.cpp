@@ -26,7 +26,7 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
 }
 
 // The message with which the reader rejects a file; empty if it accepts it.
-std::string refusal(const TemporaryFolder& folder, const std::string& bytes) {
+std::string refusal_of_bytes(const TemporaryFolder& folder, const std::string& bytes) {
   write_bytes(folder / "m.safetensors", bytes);
   return error_message<CheckpointError>([&] { read_safetensors(folder / "m.safetensors"); });
 }
@@ -138,7 +138,7 @@ TEST_CASE("every malformed header of a safetensors file is rejected with a sente
   const TemporaryFolder folder;
   for (const Malformed& each : malformed()) {
     INFO(each.header.substr(0, 200));
-    const std::string said = refusal(folder, file_of(each.header, each.data));
+    const std::string said = refusal_of_bytes(folder, file_of(each.header, each.data));
     REQUIRE_THAT(said, Catch::Matchers::StartsWith(folder / "m.safetensors") && ContainsSubstring(each.words));
     REQUIRE(said.find('\n') == std::string::npos);
   }
@@ -147,18 +147,18 @@ TEST_CASE("every malformed header of a safetensors file is rejected with a sente
 TEST_CASE("a safetensors file of the wrong length is rejected") {
   const TemporaryFolder folder;
   const std::string good = file_of("{" + entry("a", "F32", "2", 0, 8) + "}", 8);
-  REQUIRE(refusal(folder, good).empty());
+  REQUIRE(refusal_of_bytes(folder, good).empty());
   for (std::size_t size = 0; size < good.size(); ++size) {
     INFO(size);
-    REQUIRE_FALSE(refusal(folder, good.substr(0, size)).empty());
+    REQUIRE_FALSE(refusal_of_bytes(folder, good.substr(0, size)).empty());
   }
-  REQUIRE_FALSE(refusal(folder, good + "x").empty());
+  REQUIRE_FALSE(refusal_of_bytes(folder, good + "x").empty());
   for (const std::uint64_t length : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{good.size()},
                                      kMaxSafetensorsHeader + 1, ~std::uint64_t{0}, ~std::uint64_t{0} - 8}) {
     std::string bytes = good;
     std::memcpy(bytes.data(), &length, sizeof length);
     INFO(length);
-    REQUIRE_FALSE(refusal(folder, bytes).empty());
+    REQUIRE_FALSE(refusal_of_bytes(folder, bytes).empty());
   }
   REQUIRE_THAT(error_message<CheckpointError>([&] { read_safetensors(folder / "none"); }),
                ContainsSubstring("cannot be opened"));
@@ -171,7 +171,7 @@ TEST_CASE("what the format allows is read: empty tensors, numbers without axes, 
   const std::string header = R"({"__metadata__":{"format":"pt","a":"b"},)" + entry("late", "F64", "", 5, 13) + "," +
                              entry("empty", "F32", "0,3", 5, 5) + "," + entry("five", "U8", "5", 0, 5) + "," +
                              entry("half", "F4", "2", 13, 14) + "}   ";
-  REQUIRE(refusal(folder, file_of(header, 14)).empty());
+  REQUIRE(refusal_of_bytes(folder, file_of(header, 14)).empty());
   const StoredTensors stored = read_safetensors(folder / "m.safetensors");
   REQUIRE(stored.tensors.size() == 4);
   REQUIRE(stored.tensors[0].name == "empty");
@@ -180,8 +180,9 @@ TEST_CASE("what the format allows is read: empty tensors, numbers without axes, 
   REQUIRE(stored.find("empty")->shape == std::vector<std::int64_t>{0, 3});
   REQUIRE(stored.find("none") == nullptr);
   REQUIRE(stored.find("half")->type == NumberType::f4);
-  REQUIRE(refusal(folder, file_of(R"({"__metadata__":null,)" + entry("a", "F32", "1", 0, 4) + "}", 4)).empty());
-  REQUIRE_FALSE(refusal(folder, file_of(R"({"a":null})", 0)).empty());
+  REQUIRE(
+      refusal_of_bytes(folder, file_of(R"({"__metadata__":null,)" + entry("a", "F32", "1", 0, 4) + "}", 4)).empty());
+  REQUIRE_FALSE(refusal_of_bytes(folder, file_of(R"({"a":null})", 0)).empty());
 }
 
 TEST_CASE("what is written is read again, with the header padded and larger numbers first") {

@@ -34,8 +34,8 @@ std::string abc() {
 }
 
 // A run of 40 steps, evaluated and saved every ten, all checkpoints kept.
-struct Run : CapturedRun {
-  explicit Run(const Config& with = tens()) : CapturedRun(with, abc()) {}
+struct SessionRun : CapturedRun {
+  explicit SessionRun(const Config& with = tens()) : CapturedRun(with, abc()) {}
 
   /// Replaces the measurements by evaluations with these losses.
   void measured(const std::vector<BestPointer>& losses) {
@@ -49,7 +49,7 @@ struct Run : CapturedRun {
 }  // namespace
 
 TEST_CASE("a pointer best to a step after the resumed one is reported, and the best up to that step replaces it") {
-  Run run;
+  SessionRun run;
   REQUIRE(contains(run.go_on(0, 40), "done: 40 steps"));
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{0, 10, 20, 30, 40});
   REQUIRE(run.directory.best().has_value());
@@ -64,7 +64,7 @@ TEST_CASE("a pointer best to a step after the resumed one is reported, and the b
 
 TEST_CASE("a damaged or missing best checkpoint is reported, and the best that can be read replaces it") {
   for (const bool gone : {false, true}) {
-    Run run;
+    SessionRun run;
     run.go_on(0, 30);
     if (gone) {
       std::filesystem::remove(run.directory.checkpoint_file(20));
@@ -85,7 +85,7 @@ TEST_CASE("a damaged or missing best checkpoint is reported, and the best that c
 }
 
 TEST_CASE("a best checkpoint that cannot be read stops the session, and neither file nor pointer changes") {
-  Run run;
+  SessionRun run;
   run.go_on(0, 30);
   run.measured({{0, 0.75}, {10, 0.5}, {20, 0.25}, {30, 0.625}});
   run.directory.set_best({20, 0.25});
@@ -112,7 +112,7 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
       return -1;
     }
   } sticky;
-  Run run;
+  SessionRun run;
   run.config.keep_last = 1;
   const std::string said = run.go_on(0, 40, sticky);
   INFO(said);
@@ -141,7 +141,7 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
     std::map<int, std::string> names;
     std::vector<std::string> events;
   } fs;
-  Run run;
+  SessionRun run;
   run.go_on(0, 20, fs);
   REQUIRE(std::ranges::count(fs.events, "last") == 3);
   for (std::size_t i = 0; i < fs.events.size(); ++i) {
@@ -151,7 +151,7 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
 }
 
 TEST_CASE("if no evaluated checkpoint can be read there is no best, until the next evaluation") {
-  Run run;
+  SessionRun run;
   run.go_on(0, 20);
   run.measured({});
   run.directory.set_best({5, 0.125});
@@ -167,7 +167,7 @@ TEST_CASE("if no evaluated checkpoint can be read there is no best, until the ne
 }
 
 TEST_CASE("an evaluation counts if it was recorded before the pointer best was moved, without a report") {
-  Run run;
+  SessionRun run;
   run.go_on(0, 20);
   run.measured({{10, 0.5}, {20, 0.25}});
   run.directory.set_best({10, 0.5});
@@ -186,7 +186,7 @@ TEST_CASE("an evaluation is recorded only after everything that follows from it 
       return -1;
     }
   } no_best;
-  Run run;
+  SessionRun run;
   TextTrainer trainer(run.config, run.data);
   const RunDirectory failing(run.directory.path(), no_best);
   SessionListener silent;
@@ -200,7 +200,7 @@ TEST_CASE("an evaluation is recorded only after everything that follows from it 
 }
 
 TEST_CASE("a checkpoint of this step that is not resumable, or of another run, is written again") {
-  Run run;
+  SessionRun run;
   run.go_on(0, 20);
   const std::string path = run.directory.checkpoint_file(20), good = read_bytes(path);
   Config other = run.config;
@@ -225,7 +225,7 @@ TEST_CASE("a checkpoint of this step that is not resumable, or of another run, i
 }
 
 TEST_CASE("a valid checkpoint of this step is not written again") {
-  Run run;
+  SessionRun run;
   run.go_on(0, 20);
   const auto before = std::filesystem::last_write_time(run.directory.checkpoint_file(20));
   std::filesystem::last_write_time(run.directory.checkpoint_file(20), before - std::chrono::hours(1));
@@ -234,14 +234,14 @@ TEST_CASE("a valid checkpoint of this step is not written again") {
 }
 
 TEST_CASE("a new run begins without measurements, whatever its directory contains") {
-  Run run;
+  SessionRun run;
   run.measured({{0, 0.5}});
   run.go_on(0, 10);
   REQUIRE_FALSE(contains(read_bytes(run.directory.metrics_file()), ":0.5}"));
 }
 
 TEST_CASE("an evaluation that equals the best so far does not move best") {
-  Run run;
+  SessionRun run;
   run.config.learning_rate = run.config.min_lr = 0;  // every evaluation measures the same weights
   run.go_on(0, 10);
   const BestPointer first = run.directory.best().value();
@@ -251,7 +251,7 @@ TEST_CASE("an evaluation that equals the best so far does not move best") {
 }
 
 TEST_CASE("step 0 of random weights is never the best, whatever the files contain") {
-  Run run;
+  SessionRun run;
   run.config.learning_rate = run.config.min_lr = 0;  // no step is better than the first
   run.go_on(0, 0);
   REQUIRE_FALSE(run.directory.best().has_value());
@@ -276,7 +276,7 @@ TEST_CASE("step 0 is the best of a run that does not improve given weights or a 
     } else {
       config.init_from = std::string(32, '0');
     }
-    Run run(config);
+    SessionRun run(config);
     const std::string said = run.go_on(0, 30);
     INFO(said);
     REQUIRE(run.directory.best()->step == 0);
@@ -305,7 +305,7 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
          t.store().mark_changed();
        }}};
   for (const auto& [what, corrupt] : corruptions) {
-    Run run;
+    SessionRun run;
     TextTrainer trainer(run.config, run.data);
     trainer.step();
     trainer.require_finite();

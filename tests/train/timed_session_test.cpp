@@ -78,7 +78,7 @@ Config timed_run() {
   return config;
 }
 
-std::string abc() {
+std::string letters_text() {
   std::string text;
   for (int i = 0; i < 20; ++i) text += "abc";
   return text;
@@ -110,7 +110,7 @@ std::string last_checkpoint(const CapturedRun& run) {
 
 TEST_CASE("a session with a time limit ends on time, longer or shorter than it began, with its schedule complete") {
   for (const double seconds : {5., 12.5, 20.}) {
-    CapturedRun run(timed_run(), abc());
+    CapturedRun run(timed_run(), letters_text());
     const Config recorded = train_for(seconds, run);
     const auto steps = static_cast<std::int64_t>(4 * seconds);
     INFO(seconds);
@@ -122,16 +122,16 @@ TEST_CASE("a session with a time limit ends on time, longer or shorter than it b
 }
 
 TEST_CASE("what a time limit decided is in the configuration: without it, and resumed, the run has the same bytes") {
-  CapturedRun run(timed_run(), abc());
+  CapturedRun run(timed_run(), letters_text());
   const Config recorded = train_for(20, run);
   REQUIRE(recorded.max_steps == 80);
   const std::string expected = last_checkpoint(run);
-  CapturedRun again(recorded, abc());
+  CapturedRun again(recorded, letters_text());
   again.go_on(0, 80);
   REQUIRE(last_checkpoint(again) == expected);
   // From a checkpoint before the decision, which was taken after 8 steps, and from one after it.
   for (const std::int64_t step : {0, 10, 40}) {
-    CapturedRun resumed(recorded, abc());
+    CapturedRun resumed(recorded, letters_text());
     std::filesystem::copy(run.directory.path(), resumed.directory.path(),
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
     for (const std::int64_t later : resumed.directory.checkpoints()) {

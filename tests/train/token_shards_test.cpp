@@ -48,7 +48,7 @@ std::vector<std::string> write_parts(const TemporaryFolder& folder, const std::s
   return paths;
 }
 
-Dataset dataset_of(const std::vector<std::string>& sources, double val_fraction = 0.1) {
+Dataset dataset_from(const std::vector<std::string>& sources, double val_fraction = 0.1) {
   const auto corpus = prepared_corpus(sources);
   REQUIRE(corpus);
   return make_dataset(*corpus, val_fraction, 4, "", make_tokenizer("byte", ""));
@@ -94,12 +94,12 @@ TEST_CASE("files of nanoGPT and llm.c with parts of a text are the dataset of on
   for (auto* const file : {nanogpt_file, llm_c_file}) {
     const TemporaryFolder folder;
     std::vector<std::string> parts = write_parts(folder, "train", numbers(300, 1), file);
-    require_same(dataset_of(parts), dataset_of({folder / "train.bin"}));
+    require_same(dataset_from(parts), dataset_from({folder / "train.bin"}));
     const std::vector<std::string> val = write_parts(folder, "val", numbers(120, 2), file);
     parts.insert(parts.begin() + 2, val.begin(), val.end());
-    const Dataset whole = dataset_of({folder / "train.bin", folder / "val.bin"});
+    const Dataset whole = dataset_from({folder / "train.bin", folder / "val.bin"});
     for (const std::vector<std::string>& sources : {parts, {folder / "parts"}}) {
-      const Dataset data = dataset_of(sources);
+      const Dataset data = dataset_from(sources);
       require_same(data, whole);
       REQUIRE(data.prepared->facts.val_bytes == whole.prepared->facts.val_bytes);
       REQUIRE(checkpoint_bytes(folder, data) == checkpoint_bytes(folder, whole));
@@ -154,7 +154,7 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
     return folder / ("files/" + name);
   };
   const std::string a = make("a", 500, 0.1, "byte"), b = make("b", 900, 0.1, "byte");
-  const Dataset first = dataset_of({a}), second = dataset_of({b}), both = dataset_of({a, b});
+  const Dataset first = dataset_from({a}), second = dataset_from({b}), both = dataset_from({a, b});
   std::vector<std::int32_t> train = first.train.ids();
   const auto border = static_cast<std::int64_t>(train.size());
   const std::vector<std::int32_t> rest = second.train.ids();
@@ -164,8 +164,8 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
   REQUIRE(both.val.size() == first.val.size() + second.val.size());
   REQUIRE(both.characters == first.characters + second.characters);
   REQUIRE(both.prepared->facts.bytes == first.prepared->facts.bytes + second.prepared->facts.bytes);
-  require_same(dataset_of({folder / "files"}), both);
-  REQUIRE(dataset_of({b, a}).corpus_hash != both.corpus_hash);
+  require_same(dataset_from({folder / "files"}), both);
+  REQUIRE(dataset_from({b, a}).corpus_hash != both.corpus_hash);
 
   verify_token_file(*both.prepared);
   std::string damaged = read_bytes(b);

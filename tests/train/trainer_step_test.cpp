@@ -20,7 +20,7 @@ namespace {
 
 // Everything that a step can do: three micro-batches, dropout, label smoothing, clipping, weight decay, and a schedule
 // whose warmup, decay and end all lie within eight steps.
-Config small_config() {
+Config step_config() {
   Config c;
   c.n_layer = 1;
   c.n_head = 2;
@@ -191,11 +191,11 @@ void require_same_training(const Config& config, bool clips = true) {
 }  // namespace
 
 TEST_CASE("eight steps of AdamW under a cosine schedule are those written out by hand") {
-  require_same_training(small_config());
+  require_same_training(step_config());
 }
 
 TEST_CASE("eight steps of Adam, without biases and with an output layer of its own, are those written out by hand") {
-  Config c = small_config();
+  Config c = step_config();
   c.optimizer = "adam";
   c.schedule = "constant";
   c.bias = c.tie_weights = false;
@@ -205,7 +205,7 @@ TEST_CASE("eight steps of Adam, without biases and with an output layer of its o
 }
 
 TEST_CASE("eight steps of SGD, with momentum and with Nesterov's, are those written out by hand") {
-  Config c = small_config();
+  Config c = step_config();
   c.optimizer = "sgd";
   c.schedule = "linear";
   c.momentum = 0.9;
@@ -218,7 +218,7 @@ TEST_CASE("eight steps of SGD, with momentum and with Nesterov's, are those writ
 }
 
 TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 means none") {
-  Config c = small_config();
+  Config c = step_config();
   c.grad_clip = 50;
   require_same_training(c, false);
   Config unclipped = c;
@@ -227,7 +227,7 @@ TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 means non
 }
 
 TEST_CASE("a gradient that is not finite stops the run before anything is updated, even if the loss is finite") {
-  Config c = small_config();
+  Config c = step_config();
   c.tie_weights = false;
   c.dropout = 0;
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
@@ -255,7 +255,7 @@ TEST_CASE("a gradient that is not finite stops the run before anything is update
 }
 
 TEST_CASE("a step that is abandoned between two micro-batches changes nothing and does not affect the next step") {
-  const Config c = small_config();
+  const Config c = step_config();
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
   TextTrainer straight(c, data), stopped(c, data);
   int calls = 0;

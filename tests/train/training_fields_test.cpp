@@ -21,8 +21,8 @@ void set(Config& config, const Settings& settings) {
   for (const auto& [name, text] : settings) set_field(config, find_field(name), text);
 }
 
-// A value other than that of small_config(), or for a choice all other values. `needs` are the settings under which the
-// field has an effect.
+// A value other than that of fields_config(), or for a choice all other values. `needs` are the settings under which
+// the field has an effect.
 struct Row {
   std::string field;
   std::vector<std::string> values;
@@ -93,7 +93,7 @@ const std::vector<Row> kRows = {
 };
 
 // The learning rate rises, falls and reaches min_lr within the eight steps.
-Config small_config() {
+Config fields_config() {
   Config c;
   set(c, {{"n_layer", "1"},
           {"n_head", "2"},
@@ -163,7 +163,7 @@ TEST_CASE("a different value of any training field gives different weights") {
     const Row& row = *rows[field.name];
     // A model has only some of the tasks.
     if (!field.choices.empty() && field.name != "task") REQUIRE(row.values.size() + 1 == field.choices.size());
-    Config config = small_config();
+    Config config = fields_config();
     set(config, row.needs);
     const std::string unchanged = values_after_training(folder, config);
     REQUIRE(unchanged == values_after_training(folder, config));

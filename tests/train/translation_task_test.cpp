@@ -8,6 +8,7 @@
 #include "data/dataset/window_batches.h"
 #include "data/text/utf8.h"
 #include "tests/files.h"
+#include "train/cli/facts_json.h"
 #include "train/config/models.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
@@ -27,7 +28,7 @@ const std::string kText =
     "five\n"
     "ni ichi\ttwo one two three four\nroku go\tsix five one two three four five\n";
 
-Config small_config(const std::vector<std::pair<std::string, std::string>>& more = {}) {
+Config translation_config(const std::vector<std::pair<std::string, std::string>>& more = {}) {
   Config c;
   for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
   const auto set = [&](const std::string& name, const std::string& text) { set_field(c, find_field(name), text); };
@@ -48,7 +49,7 @@ Config small_config(const std::vector<std::pair<std::string, std::string>>& more
   return c;
 }
 
-Corpus corpus_of(const std::string& text) {
+Corpus translation_corpus(const std::string& text) {
   Corpus corpus;
   corpus.sources = {"pairs.tsv"};
   corpus.text = text;
@@ -64,7 +65,7 @@ std::int64_t counted(const Tensor& targets) {
 // A run that has learned its few pairs by heart.
 struct Learned {
   explicit Learned(const Config& c, int steps = 150)
-      : config(c), task(make_task(config, corpus_of(kText))), trainer(config, *task) {
+      : config(c), task(make_task(config, translation_corpus(kText))), trainer(config, *task) {
     for (int i = 0; i < steps; ++i) trainer.step();
     const CheckpointState state = [&] {
       CheckpointState s = task->data_state();
@@ -81,17 +82,11 @@ struct Learned {
   PairTokenizers tokenizers;
 };
 
-nlohmann::ordered_json facts_of(const std::vector<ReportLine>& list) {
-  nlohmann::ordered_json facts;
-  for (const ReportLine& m : list) facts.update(m.facts);
-  return facts;
-}
-
 }  // namespace
 
 TEST_CASE("the targets of a step are those of its batches, and evaluation covers every target once") {
-  const Config config = small_config({{"grad_accum", "2"}});
-  const std::unique_ptr<Task> task = make_task(config, corpus_of(kText));
+  const Config config = translation_config({{"grad_accum", "2"}});
+  const std::unique_ptr<Task> task = make_task(config, translation_corpus(kText));
   Batch batch;
   for (std::int64_t step = 0; step < 5; ++step) {
     std::int64_t targets = 0;
@@ -108,8 +103,9 @@ TEST_CASE("the targets of a step are those of its batches, and evaluation covers
   REQUIRE(task->epochs(3) == 3);
   const PairTokenizers tokenizers{load_tokenizer(task->data_state().source_tokenizer),
                                   load_tokenizer(task->data_state().tokenizer)};
-  const PairDataset data = make_pair_dataset(
-      corpus_of(kText), {.val_fraction = 0.25, .max_tokens = 31, .tokenizer = "word", .tokenizers = tokenizers});
+  const PairDataset data =
+      make_pair_dataset(translation_corpus(kText),
+                        {.val_fraction = 0.25, .max_tokens = 31, .tokenizer = "word", .tokenizers = tokenizers});
   for (const Part part : {Part::train, Part::val}) {
     const TokenPairs& pairs = part == Part::train ? data.train : data.val;
     std::int64_t targets = 0, expected = 0;
@@ -129,7 +125,7 @@ TEST_CASE("the targets of a step are those of its batches, and evaluation covers
 
 TEST_CASE("a shared vocabulary is one tokenizer and one table, otherwise each side has its own") {
   const auto make = [](const char* shared) {
-    return make_task(small_config({{"share_vocabulary", shared}}), corpus_of(kText));
+    return make_task(translation_config({{"share_vocabulary", shared}}), translation_corpus(kText));
   };
   const std::unique_ptr<Task> separate = make("false"), shared = make("true");
   CheckpointState state = separate->data_state();
@@ -153,19 +149,19 @@ TEST_CASE("a shared vocabulary is one tokenizer and one table, otherwise each si
 
 TEST_CASE("pairs that were learned by heart are translated exactly, and measured so") {
   for (const char* const shared : {"false", "true"}) {
-    const Config config = small_config({{"share_vocabulary", shared}});
+    const Config config = translation_config({{"share_vocabulary", shared}});
     Learned run(config);
     const auto eval = [&](const std::string& text) {
-      const std::unique_ptr<Task> task = make_eval_task(config, corpus_of(text), run.tokenizers, {});
+      const std::unique_ptr<Task> task = make_eval_task(config, translation_corpus(text), run.tokenizers, {});
       const MeanLoss loss = mean_loss(run.trainer.model(), *task, Part::val, 0, {}).value();
       const std::int64_t batches = task->eval_batches(Part::val);
-      return facts_of(task->measure(run.trainer.model(), {loss, batches, batches}, {}, {}));
+      return to_json(task->measure(run.trainer.model(), {loss, batches, batches}, {}, {}));
     };
     const std::string six = kText.substr(0, kText.find("ni ichi"));
     // A measurement that is stopped reports no translations, rather than those that it has.
-    const std::unique_ptr<Task> validation = make_eval_task(config, corpus_of(six), run.tokenizers, {});
+    const std::unique_ptr<Task> validation = make_eval_task(config, translation_corpus(six), run.tokenizers, {});
     const auto stopped =
-        facts_of(validation->measure(run.trainer.model(), {{.mean = 2, .targets = 37}, 2, 2}, {}, [] { return true; }));
+        to_json(validation->measure(run.trainer.model(), {{.mean = 2, .targets = 37}, 2, 2}, {}, [] { return true; }));
     REQUIRE(stopped.at("val_loss") == 2);
     REQUIRE_FALSE(stopped.contains("exact_match"));
     const auto learned = eval(six);
@@ -192,7 +188,7 @@ TEST_CASE("pairs that were learned by heart are translated exactly, and measured
 }
 
 TEST_CASE("a translation depends neither on the other lines nor on the size of a batch") {
-  Learned run(small_config(), 20);  // not learned well, so translations differ in length
+  Learned run(translation_config(), 20);  // not learned well, so translations differ in length
   std::vector<std::vector<std::int32_t>> sources;
   for (const std::string line :
        {"san", "ichi ni san", "go", "", "ni", "shichi roku go san ni ichi", "san", "roku roku"})
@@ -231,8 +227,8 @@ TEST_CASE("a translation is one line of UTF-8, whatever the model writes") {
   const auto words = make_tokenizer("word", " the cat the cat\n");
   REQUIRE(translated_line(*words, {.ids = words->encode(" the\n cat")}) == "the  cat");
   // A model of bytes that has learned nothing: its sample and its measurements are valid as well.
-  const Config config = small_config({{"tokenizer", "byte"}, {"block_size", "64"}});
-  const std::unique_ptr<Task> task = make_task(config, corpus_of(kText));
+  const Config config = translation_config({{"tokenizer", "byte"}, {"block_size", "64"}});
+  const std::unique_ptr<Task> task = make_task(config, translation_corpus(kText));
   Trainer trainer(config, *task);
   for (std::int64_t step = 0; step < 8; ++step) {
     const std::optional<std::string> sample = task->sample(trainer.model(), 0, step, {});
@@ -242,13 +238,13 @@ TEST_CASE("a translation is one line of UTF-8, whatever the model writes") {
 }
 
 TEST_CASE("a sample shows a source of the validation data, its translation and the target") {
-  Learned run(small_config(), 1);
+  Learned run(translation_config(), 1);
   const auto sample = [&](std::int64_t step) { return run.task->sample(run.trainer.model(), 0, step, {}).value(); };
   REQUIRE(sample(0).starts_with("ni ichi\n→ "));
   REQUIRE(sample(0).ends_with("\n(target: two one two three four)"));
   REQUIRE(sample(1).starts_with("roku go\n→ "));
   REQUIRE(sample(2) == sample(0));
   REQUIRE_FALSE(run.task->sample(run.trainer.model(), 0, 0, [] { return true; }));
-  Learned all(small_config({{"val_fraction", "0"}}), 1);
+  Learned all(translation_config({{"val_fraction", "0"}}), 1);
   REQUIRE(all.task->sample(all.trainer.model(), 0, 0, {}).value().starts_with("ichi ni san\n→ "));
 }

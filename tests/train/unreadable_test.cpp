@@ -15,9 +15,9 @@ using namespace maki::tests;
 namespace {
 
 // A file system in which one kind of call fails for files whose path contains `part`.
-struct Failing : Unsynced {
+struct FailingReads : Unsynced {
   enum class Call : std::uint8_t { open, fstat, pread, unlink };
-  Failing(Call call_, int error_, std::string part_) : call(call_), error(error_), part(std::move(part_)) {}
+  FailingReads(Call call_, int error_, std::string part_) : call(call_), error(error_), part(std::move(part_)) {}
 
   int open(const std::string& path, int flags, mode_t mode) override {
     const bool matches = contains(path, part);
@@ -48,16 +48,16 @@ struct Failing : Unsynced {
   int file = -1;
 };
 
-enum class Verdict : std::uint8_t { intact, lost, unreadable };
+enum class ReadVerdict : std::uint8_t { intact, lost, unreadable };
 
-Verdict verdict(const std::string& path, FileSystem& fs = posix_file_system()) {
+ReadVerdict verdict(const std::string& path, FileSystem& fs = posix_file_system()) {
   try {
     check_resumable(path, fs);
-    return Verdict::intact;
+    return ReadVerdict::intact;
   } catch (const CorruptFile&) {
-    return Verdict::lost;
+    return ReadVerdict::lost;
   } catch (const CheckpointError&) {
-    return Verdict::unreadable;
+    return ReadVerdict::unreadable;
   }
 }
 
@@ -79,20 +79,20 @@ struct Checkpoints {
 TEST_CASE("a checkpoint that cannot be opened or read is not reported as damaged, whatever the reason") {
   const TemporaryFolder folder;
   const std::string path = write_smallest(folder / "a.maki");
-  REQUIRE(verdict(path) == Verdict::intact);
+  REQUIRE(verdict(path) == ReadVerdict::intact);
   for (const int error : {EIO, EACCES, EMFILE, ENFILE, ENOMEM, ESTALE, ELOOP}) {
-    for (const auto call : {Failing::Call::open, Failing::Call::fstat, Failing::Call::pread}) {
-      Failing fs(call, error, "a.maki");
+    for (const auto call : {FailingReads::Call::open, FailingReads::Call::fstat, FailingReads::Call::pread}) {
+      FailingReads fs(call, error, "a.maki");
       INFO(std::strerror(error) << ", call " << static_cast<int>(call));
-      REQUIRE(verdict(path, fs) == Verdict::unreadable);
+      REQUIRE(verdict(path, fs) == ReadVerdict::unreadable);
       REQUIRE(contains(error_message<CheckpointError>([&] { check_resumable(path, fs); }), std::strerror(error)));
     }
   }
-  REQUIRE(verdict(folder / "missing.maki") == Verdict::lost);
+  REQUIRE(verdict(folder / "missing.maki") == ReadVerdict::lost);
   write_bytes(folder / "cut.maki", read_bytes(path).substr(0, 500));
-  REQUIRE(verdict(folder / "cut.maki") == Verdict::lost);
+  REQUIRE(verdict(folder / "cut.maki") == ReadVerdict::lost);
   std::filesystem::create_directory(folder / "directory.maki");
-  REQUIRE(verdict(folder / "directory.maki") == Verdict::lost);
+  REQUIRE(verdict(folder / "directory.maki") == ReadVerdict::lost);
 }
 
 TEST_CASE("a checkpoint of another format version is not reported as damaged") {
@@ -100,14 +100,14 @@ TEST_CASE("a checkpoint of another format version is not reported as damaged") {
   std::string bytes = read_bytes(write_smallest(folder / "a.maki"));
   bytes[8] = 2;
   write_bytes(folder / "newer.maki", bytes);
-  REQUIRE(verdict(folder / "newer.maki") == Verdict::unreadable);
+  REQUIRE(verdict(folder / "newer.maki") == ReadVerdict::unreadable);
   REQUIRE(
       contains(error_message<CheckpointError>([&] { check_resumable(folder / "newer.maki"); }), "format version 2"));
 }
 
 TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
   const Checkpoints checkpoints;
-  Failing fs(Failing::Call::pread, EIO, "step-00000030");
+  FailingReads fs(FailingReads::Call::pread, EIO, "step-00000030");
   const RunDirectory run(checkpoints.run.path(), fs);
   std::vector<std::string> notes;
   const auto verify = [&](const std::string& file) { check_resumable(file, fs); };
@@ -140,7 +140,7 @@ TEST_CASE(
 
 TEST_CASE("a file that cannot be deleted is reported, and the others are deleted") {
   const Checkpoints checkpoints;
-  Failing fs(Failing::Call::unlink, EPERM, "step-00000010");
+  FailingReads fs(FailingReads::Call::unlink, EPERM, "step-00000010");
   const RunDirectory run(checkpoints.run.path(), fs);
   const std::vector<std::string> notes = run.prune(1);
   REQUIRE(notes.size() == 1);
@@ -150,7 +150,7 @@ TEST_CASE("a file that cannot be deleted is reported, and the others are deleted
 
   write_bytes(run.checkpoint_file(10) + ".tmp", "torn");
   REQUIRE(run.remove_temporary_files().size() == 1);
-  Failing pointer(Failing::Call::unlink, EIO, "/best");
+  FailingReads pointer(FailingReads::Call::unlink, EIO, "/best");
   run.set_best({30, 1.5});
   const std::string said = error_message<CheckpointError>([&] { RunDirectory(run.path(), pointer).clear_best(); });
   REQUIRE(contains(said, "checkpoints/best"));

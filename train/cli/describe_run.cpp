@@ -13,11 +13,6 @@
 #include "train/config/number.h"
 
 namespace maki {
-namespace {
-
-void say(const std::string& line) { to_stderr("{}\n", line); }
-
-}  // namespace
 
 void announce_reading(const Config& config, bool planned) {
   constexpr std::uintmax_t kQuick = 1 << 20;

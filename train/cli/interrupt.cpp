@@ -13,12 +13,12 @@ namespace {
 // that have no lock.
 std::atomic<int> received = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
-volatile sig_atomic_t deferred = 0;
+volatile sig_atomic_t deferring = 0;
 void (*volatile restore_before_exit)() = nullptr;
 
 void handle(int signal) {
   int none = 0;
-  if (deferred != 0 && received.compare_exchange_strong(none, signal)) return;
+  if (deferring != 0 && received.compare_exchange_strong(none, signal)) return;
   if (restore_before_exit != nullptr) restore_before_exit();
   remove_temporaries();
   constexpr char kSentence[] = "\nmaki: interrupted\n";
@@ -45,8 +45,8 @@ void install_interrupt_handlers() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }
-DeferInterrupts::~DeferInterrupts() { deferred = deferred - 1; }
+DeferInterrupts::DeferInterrupts() { deferring = deferring + 1; }
+DeferInterrupts::~DeferInterrupts() { deferring = deferring - 1; }
 
 void restore_at_interrupt(void (*restore)()) { restore_before_exit = restore; }
 

@@ -45,6 +45,8 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
       shown);
   if (!is_quiet()) std::fwrite(text.data(), 1, text.size(), stderr);
 }
+/// A line of its own.
+inline void say(const std::string& line) { to_stderr("{}\n", line); }
 
 /// A duration for display, rounded to seconds or cut to minutes: "1h 02m", "3m 07s", "12s". Negative ones give "0s".
 std::string format_duration(double seconds);

@@ -20,8 +20,6 @@
 namespace maki {
 namespace {
 
-void say(const std::string& line) { to_stderr("{}\n", line); }
-
 // The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
 std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
   std::vector<std::string> notes;

@@ -19,8 +19,8 @@
 namespace maki {
 namespace {
 
-struct GenerateFlags {
-  explicit GenerateFlags(const Command& command)
+struct BenchGenerateFlags {
+  explicit BenchGenerateFlags(const Command& command)
       : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
@@ -90,7 +90,7 @@ class GenerateBench {
   std::vector<std::int32_t> ids_;
 };
 
-int bench_generate(const GenerateFlags& o) {
+int bench_generate(const BenchGenerateFlags& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload(/*trains=*/false);
   check(!task_rule(workload.config).reads_source,
@@ -135,7 +135,7 @@ int bench_generate(const GenerateFlags& o) {
 void add_bench_generate(const Command& bench) {
   const Command command = bench.add_verb(
       "generate", "Benchmark token-by-token generation against reading every weight once at the measured bandwidth");
-  const auto o = std::make_shared<GenerateFlags>(command);
+  const auto o = std::make_shared<BenchGenerateFlags>(command);
   command.add_number("--steps", o->windows, 0, kMaxCount,
                      "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
   command.add_flag("--json", o->json, "print the results as JSON");

@@ -19,7 +19,7 @@
 namespace maki {
 namespace {
 
-struct InspectOptions {
+struct TokenizerInspectFlags {
   std::string tokenizer;
   bool json = false;
 };
@@ -71,7 +71,7 @@ void print_json(const Tokenizer& tokenizer, const Facts& facts) {
   fmt::print("{}\n", out.dump(2));
 }
 
-int inspect(const InspectOptions& o) {
+int inspect_tokenizer(const TokenizerInspectFlags& o) {
   const auto tokenizer = open_tokenizer(o.tokenizer);
   const Facts facts = facts_of(*tokenizer);
   if (o.json) {
@@ -96,11 +96,11 @@ int inspect(const InspectOptions& o) {
 
 void add_tokenizer_inspect(const Command& tokenizer) {
   const Command command = tokenizer.add_verb("inspect", "Show what a tokenizer consists of");
-  const auto o = std::make_shared<InspectOptions>();
+  const auto o = std::make_shared<TokenizerInspectFlags>();
   command.add_argument("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
       .require();
   command.add_flag("--json", o->json, "print the facts as JSON");
-  command.set_action([o] { return inspect(*o); });
+  command.set_action([o] { return inspect_tokenizer(*o); });
 }
 
 }  // namespace

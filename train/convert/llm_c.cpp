@@ -16,18 +16,17 @@ namespace maki {
 namespace {
 
 using Header = std::array<std::int32_t, 256>;
-constexpr std::int32_t kMagic = 20240326, kFloat32 = 3, kBfloat16 = 5;
+constexpr std::int32_t kMagic = 20240326, kFloat32Version = 3, kBfloat16Version = 5;
 constexpr std::int64_t kVocabMultiple = 128;  // write_model() pads the vocabulary to a multiple of this
 // Limits of what is read from the header: of widths and lengths, and of the numbers of layers and heads.
-constexpr std::int32_t kMaxExtent = 1'000'000, kMaxCount = 1000;
+constexpr std::int32_t kMaxSize = 1'000'000, kMaxCount = 1000;
 
 struct Sizes {
   std::int64_t block_size, vocab_size, n_layer, n_head, n_embd, padded_vocab;
 };
 
 Sizes read_sizes(const Header& header, const std::string& path) {
-  const std::array<std::int32_t, 6> most = {kMaxExtent, 100 * kMaxExtent, kMaxCount,
-                                            kMaxCount,  kMaxExtent,       100 * kMaxExtent};
+  const std::array<std::int32_t, 6> most = {kMaxSize, 100 * kMaxSize, kMaxCount, kMaxCount, kMaxSize, 100 * kMaxSize};
   constexpr std::array kNames = {"maxT", "V", "L", "NH", "C", "Vp"};
   for (std::size_t i = 0; i < most.size(); ++i) {
     check<CorruptFile>(header[2 + i] >= 1 && header[2 + i] <= most[i], "{}: {} must be from 1 to {}; got {}", path,
@@ -84,9 +83,9 @@ ForeignModel open_llm_c(const std::string& path) {
   file->read(file->bytes(), std::as_writable_bytes(std::span(header)));
   check<CorruptFile>(header[0] == kMagic, "{}: is not a checkpoint of llm.c: its first number must be {}; got {}", path,
                      kMagic, header[0]);
-  check<CheckpointError>(header[1] == kFloat32 || header[1] == kBfloat16,
-                         "{}: must have version {} (float32) or {} (bfloat16); got {}", path, kFloat32, kBfloat16,
-                         header[1]);
+  check<CheckpointError>(header[1] == kFloat32Version || header[1] == kBfloat16Version,
+                         "{}: must have version {} (float32) or {} (bfloat16); got {}", path, kFloat32Version,
+                         kBfloat16Version, header[1]);
   const Sizes sizes = read_sizes(header, path);
   model.config = llm_c_config(sizes);
   model.vocab_size = sizes.padded_vocab;
@@ -94,8 +93,9 @@ ForeignModel open_llm_c(const std::string& path) {
   ParameterStore layout;
   const std::unique_ptr<Model> network = make_model(model.config, {sizes.padded_vocab}, Scope(layout));
   layout.assign_offsets();
-  model.stored.tensors = locate(model.names, layout, sizes, header[1] == kFloat32 ? NumberType::f32 : NumberType::bf16,
-                                file->bytes().subspan(sizeof header), path);
+  model.stored.tensors =
+      locate(model.names, layout, sizes, header[1] == kFloat32Version ? NumberType::f32 : NumberType::bf16,
+             file->bytes().subspan(sizeof header), path);
   model.stored.files.push_back(file);
   return model;
 }
@@ -113,8 +113,8 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
   const std::int64_t vocab = model.state.vocab_size,
                      padded = (vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
   Header header{};
-  const std::array<std::int64_t, 8> numbers = {kMagic,         kFloat32,      config.block_size, vocab,
-                                               config.n_layer, config.n_head, config.n_embd,     padded};
+  const std::array<std::int64_t, 8> numbers = {kMagic,         kFloat32Version, config.block_size, vocab,
+                                               config.n_layer, config.n_head,   config.n_embd,     padded};
   std::ranges::transform(numbers, header.begin(), [](std::int64_t n) { return static_cast<std::int32_t>(n); });
   const OwnedTensors weights =
       collect_weights(model.store, expand(llm_c_names(), config.n_layer), {.zero_biases = true, .token_rows = padded});

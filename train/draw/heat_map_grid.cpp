@@ -8,7 +8,8 @@ namespace maki {
 namespace {
 
 // In pixels.
-constexpr double kMargin = 24, kHeading = 62, kGap = 18, kLegendWidth = 84, kTitleSize = 18, kSubtitleSize = 12;
+constexpr double kGridMargin = 24, kGridHeading = 62, kGap = 18, kGridLegendWidth = 84, kGridTitleSize = 18,
+                 kGridSubtitleSize = 12;
 
 // In pixels: the smallest cell whose labels can be read, and the least room for a map, because of its titles.
 constexpr double kMinLegibleCell = 7, kMinSide = 140;
@@ -46,20 +47,20 @@ std::string grid_picture(const HeatMapGrid& grid) {
   const double step_y = margins.top + std::max(map_height, kMinSide) + kGap;
   const auto columns = static_cast<std::size_t>(grid.columns);
   const double rows = static_cast<double>((grid.maps.size() + columns - 1) / columns);
-  const double legend = kMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
-  const double width = std::max({legend + kLegendWidth, 2 * kMargin + text_width(grid.title, kTitleSize),
-                                 2 * kMargin + text_width(subtitle, kSubtitleSize)});
+  const double legend = kGridMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
+  const double width = std::max({legend + kGridLegendWidth, 2 * kGridMargin + text_width(grid.title, kGridTitleSize),
+                                 2 * kGridMargin + text_width(subtitle, kGridSubtitleSize)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
-  const double height = kHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kMargin - kGap;
+  const double height = kGridHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kGridMargin - kGap;
   Svg svg(width, height, grid.title, grid.description, grid.words->language);
-  svg.text(kMargin, 30, grid.title, {.size = kTitleSize, .bold = true});
-  svg.text(kMargin, 50, subtitle, {.size = kSubtitleSize});
+  svg.text(kGridMargin, 30, grid.title, {.size = kGridTitleSize, .bold = true});
+  svg.text(kGridMargin, 50, subtitle, {.size = kGridSubtitleSize});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
-    place.x = kMargin + margins.left + step_x * static_cast<double>(i % columns);
-    place.y = kHeading + margins.top + step_y * static_cast<double>(i / columns);
+    place.x = kGridMargin + margins.left + step_x * static_cast<double>(i % columns);
+    place.y = kGridHeading + margins.top + step_y * static_cast<double>(i / columns);
     draw_heat_map(svg, maps[i], grid.scale, place);
   }
-  draw_legend(svg, grid.scale, legend, kHeading + margins.top, legend_height, grid.scale_title);
+  draw_legend(svg, grid.scale, legend, kGridHeading + margins.top, legend_height, grid.scale_title);
   return svg.document();
 }
 

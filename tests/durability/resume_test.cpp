@@ -13,13 +13,13 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr int kSteps = 6;
+constexpr int kResumedSteps = 6;
 
 // A finished run, and the bytes of its last checkpoint.
 struct Done : ResumableRun {
-  explicit Done(const TemporaryFolder& folder) : ResumableRun(folder, "run", kSteps) {
+  explicit Done(const TemporaryFolder& folder) : ResumableRun(folder, "run", kResumedSteps) {
     require_ok(go_on());
-    expected = read_text(checkpoint(path, kSteps));
+    expected = read_text(checkpoint(path, kResumedSteps));
     REQUIRE(expected.size() > 10000);
   }
   // Resumes the run, requires that it ends as before, and returns what it reported.
@@ -27,14 +27,14 @@ struct Done : ResumableRun {
     const Finished finished = go_on();
     INFO(finished.err);
     REQUIRE(finished.exit_code == 0);
-    REQUIRE(read_text(checkpoint(path, kSteps)) == expected);
+    REQUIRE(read_text(checkpoint(path, kResumedSteps)) == expected);
     return finished.err;
   }
   // Changes one section of the last checkpoint and keeps every hash valid.
   void forge(const std::string& name, const std::function<void(std::string&)>& change) const {
-    Sections sections = sections_of(checkpoint(path, kSteps));
+    Sections sections = sections_of(checkpoint(path, kResumedSteps));
     change(section(sections, name));
-    write_sections(checkpoint(path, kSteps), sections);
+    write_sections(checkpoint(path, kResumedSteps), sections);
   }
   std::string expected;
 };
@@ -44,7 +44,7 @@ struct Done : ResumableRun {
 TEST_CASE("if the last checkpoint is intact but cannot be resumed, the run falls back to the one before it") {
   const TemporaryFolder folder;
   const Done run(folder);
-  const std::string file = checkpoint(run.path, kSteps);
+  const std::string file = checkpoint(run.path, kResumedSteps);
   const std::vector<std::pair<std::string, std::function<void(std::string&)>>> forgeries = {
       {"tensors", [](std::string& bytes) { bytes[1] = 'v'; }},
       {"tokenizer", [](std::string& bytes) { bytes.pop_back(); }},
@@ -55,7 +55,7 @@ TEST_CASE("if the last checkpoint is intact but cannot be resumed, the run falls
   };
   for (const auto& [name, change] : forgeries) {
     run.forge(name, change);
-    require_ok(run_maki({"inspect", checkpoint(run.path, kSteps - 1), "--verify"}));
+    require_ok(run_maki({"inspect", checkpoint(run.path, kResumedSteps - 1), "--verify"}));
     const std::string said = run.again();
     INFO(name << ": " << said);
     REQUIRE(said.starts_with(file));
@@ -68,7 +68,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
   const TemporaryFolder folder;
   const Done run(folder);
   run.forge("tokenizer", [](std::string& bytes) { bytes.pop_back(); });
-  const std::string file = checkpoint(run.path, kSteps);
+  const std::string file = checkpoint(run.path, kResumedSteps);
   for (const Arguments& arguments : {Arguments{"generate", file}, Arguments{"eval", file, run.corpus},
                                      Arguments{"inspect", file}, Arguments{"inspect", file, "--verify"}}) {
     const Finished finished = run_maki(arguments);
@@ -77,7 +77,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
     REQUIRE(contains(finished.err, file));
   }
   // With no other checkpoint to fall back to, the run ends the same way.
-  for (int step = 0; step < kSteps; ++step) std::filesystem::remove(checkpoint(run.path, step));
+  for (int step = 0; step < kResumedSteps; ++step) std::filesystem::remove(checkpoint(run.path, step));
   const Finished finished = run.go_on();
   INFO(finished.err);
   REQUIRE(finished.exit_code == 4);
@@ -87,7 +87,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
 TEST_CASE("a pointer last to a missing file is reported, and the newest intact checkpoint is used") {
   const TemporaryFolder folder;
   const Done run(folder);
-  std::filesystem::remove(checkpoint(run.path, kSteps));
+  std::filesystem::remove(checkpoint(run.path, kResumedSteps));
   const std::string said = run.again();
   INFO(said);
   REQUIRE(contains(said, "checkpoints/last: points to step-00000006.maki, which is missing"));
@@ -98,7 +98,7 @@ TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once i
   const TemporaryFolder folder;
   const Done run(folder);
   run.forge("tensors", [](std::string& bytes) { bytes[1] = 'v'; });  // damaged: the one before it must be used
-  for (const int step : {kSteps, kSteps - 1}) {
+  for (const int step : {kResumedSteps, kResumedSteps - 1}) {
     const std::string file = checkpoint(run.path, step), away = folder / "away";
     std::filesystem::rename(file, away);
     std::filesystem::create_symlink(file, file);  // cannot be opened: too many levels of symbolic links
@@ -162,12 +162,12 @@ TEST_CASE("a run returns to an earlier checkpoint: the same end, and what came a
   REQUIRE(finished.exit_code == 0);
   REQUIRE(contains(finished.err, "resuming after step 5"));
   REQUIRE(contains(finished.err, run.path + "/abandoned-1"));
-  REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
+  REQUIRE(read_text(checkpoint(run.path, kResumedSteps)) == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-1/step-00000006.maki") == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-1/metrics.jsonl") == metrics);
   // Once more, with more steps to do. The new folder does not replace the first.
   require_ok(run_maki({"train", "--resume", run.path, "--checkpoint", "5", "--max-steps", "7"}));
-  REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
+  REQUIRE(read_text(checkpoint(run.path, kResumedSteps)) == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-2/step-00000006.maki") == run.expected);
   require_ok(run_maki({"generate", run.path + "/abandoned-1/step-00000006.maki", "--max-tokens", "3"}));
   for (const auto& [which, words] : std::vector<std::pair<std::string, std::string>>{

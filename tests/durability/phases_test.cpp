@@ -32,7 +32,7 @@ double learning_rate(const std::string& run, int step) {
   return std::stod(metrics.substr(metrics.find(key, line) + key.size()));
 }
 
-Config config_of(const std::string& file) { return read_state(ContainerReader(file)).config; }
+Config config_in(const std::string& file) { return read_state(ContainerReader(file)).config; }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ TEST_CASE(
   REQUIRE(further.exit_code == 0);
   REQUIRE(contains(further.err, "--rewarm starts a new phase"));
   REQUIRE(learning_rate(run, 24) == 0.0003);
-  REQUIRE(config_of(checkpoint(run, 24)).phases.empty());
+  REQUIRE(config_in(checkpoint(run, 24)).phases.empty());
   // A schedule without a horizon needs no new phase.
   const std::string constant =
       trained(folder, "constant", {"--schedule", "constant"}, without("--min-lr", without("--lr-decay-steps", kSmall)));
@@ -68,7 +68,7 @@ TEST_CASE("a new phase warms up and decays again, checkpoints before it keep the
   REQUIRE(contains(refused.err, "--max-steps"));
   require_ok(resumed(run, {"--rewarm", "--max-steps", "40", "--warmup-steps", "4", "--learning-rate", "0.002"}));
   REQUIRE(read_text(checkpoint(run, 20)) == before);
-  REQUIRE(config_of(checkpoint(run, 40)).phases == std::vector<Phase>{{20, 40, 0.002, 0.0003, 4}});
+  REQUIRE(config_in(checkpoint(run, 40)).phases == std::vector<Phase>{{20, 40, 0.002, 0.0003, 4}});
   const Finished inspected = run_maki({"inspect", run, "--json"});
   REQUIRE(contains(inspected.out, "\"phases\""));
   REQUIRE(contains(inspected.out, "\"warmup_steps\": 4"));
@@ -98,10 +98,10 @@ TEST_CASE("a new phase warms up and decays again, checkpoints before it keep the
   }
   SECTION("a third phase, after a return to the second") {
     require_ok(resumed(run, {"--checkpoint", "20", "--rewarm", "--max-steps", "30", "--learning-rate", "0.001"}));
-    REQUIRE(config_of(checkpoint(run, 30)).phases == std::vector<Phase>{{20, 30, 0.001, 0.0003, 5}});
+    REQUIRE(config_in(checkpoint(run, 30)).phases == std::vector<Phase>{{20, 30, 0.001, 0.0003, 5}});
     REQUIRE(read_text(run + "/abandoned-1/step-00000040.maki") == expected);
     require_ok(resumed(run, {"--rewarm", "--max-steps", "34"}));
-    REQUIRE(config_of(checkpoint(run, 34)).phases.size() == 2);
+    REQUIRE(config_in(checkpoint(run, 34)).phases.size() == 2);
   }
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a new run starts with the weights of another, and is itself exact") {
   };
   require_ok(start("run", {"--max-steps", "12"}));
   const std::string run = folder / "run";
-  const Config config = config_of(checkpoint(run, 0)), origin = config_of(checkpoint(first, 20));
+  const Config config = config_in(checkpoint(run, 0)), origin = config_in(checkpoint(first, 20));
   REQUIRE(config.init_from.size() == 32);
   REQUIRE(config.n_embd == origin.n_embd);
   REQUIRE(config.batch_size == 2);
