@@ -1,9 +1,41 @@
-# Sourced by demo.sh and install.sh in the root of the source tree. Installs missing packages, builds the maki program and
-# sets `build` to the build directory. If MAKI_BUILD is set, uses that finished build instead.
-build=${MAKI_BUILD:-}
-if [ -z "$build" ]; then
+# Sourced by the scripts that build maki, in the root of the source tree.
+
+# Builds in a directory that cmake has configured: build DIRECTORY [TARGET…]. On a terminal one line shows the share that is
+# built; elsewhere nothing is printed. If the build fails, what it printed last is shown.
+build() {
+  local directory=$1 log=$1/build.log share done_ all line shown=-1
+  shift
+  local -a targets=()
+  [ $# -eq 0 ] || targets=(--target "$@")
+  NINJA_STATUS='%f %t ' cmake --build "$directory" "${targets[@]}" 2>&1 | tee "$log" | while read -r done_ all line; do
+    [[ -t 2 && $done_ =~ ^[0-9]+$ && $all =~ ^[1-9][0-9]*$ ]] || continue
+    share=$((100 * done_ / all))
+    [ "$share" -le "$shown" ] || { shown=$share && printf '\rbuilding maki: %3d %%' "$share" >&2; }
+  done
+  local status=${PIPESTATUS[0]}
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+  [ "$status" -eq 0 ] || { tail -n 40 "$log" >&2; return "$status"; }
+}
+
+# Installs missing packages and builds the program: build_program FOR, where FOR is "here" for this machine alone, which
+# takes half of the time, or "anywhere". Sets `build` to the build directory. If MAKI_BUILD is set, uses that finished
+# build instead.
+build_program() {
+  build=${MAKI_BUILD:-}
+  [ -z "$build" ] || return 0
   build=build/program
   bash scripts/setup.sh
-  cmake --preset release --log-level=WARNING -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF -B "$build"
-  cmake --build "$build" --target maki -- --quiet
-fi
+  local host_only=ON
+  # A build for every machine is also one for this machine.
+  if [ "$1" = anywhere ] || grep -qs '^MAKI_HOST_ONLY:BOOL=OFF' "$build/CMakeCache.txt"; then host_only=OFF; fi
+  cmake --preset release --log-level=WARNING -B "$build" -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF \
+    -DCMAKE_UNITY_BUILD=ON -DMAKI_HOST_ONLY=$host_only >/dev/null
+  if [ ! -e "$build/train/maki" ]; then
+    # CPU seconds of a build on a CPU of 2023.
+    local seconds=240 cores
+    [ $host_only = ON ] || seconds=400
+    cores=$(nproc)
+    echo "Building maki takes about $(((seconds / cores + 59) / 60)) min on $cores cores of a fast machine, once." >&2
+  fi
+  build "$build" maki
+}

@@ -11,6 +11,7 @@ corpus=${1:-@stories}
 seconds=${DEMO_SECONDS:-60}
 cd "$(dirname "$0")/.."
 . scripts/build.sh
+build_program here
 maki=$build/train/maki
 
 n=1

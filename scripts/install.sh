@@ -19,6 +19,7 @@ mkdir -p "$prefix/bin" 2>/dev/null && [ -w "$prefix/bin" ] ||
 
 cd "$(dirname "$0")/.."
 . scripts/build.sh
+build_program anywhere
 cmake --install "$build" --prefix "$prefix" --component program >/dev/null
 echo "$prefix/bin/maki is installed."
 

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, and the fuzz
+# targets for a minute each. Takes hours on two cores. scripts/test.sh is the fast tier, scripts/mutate.sh tests the tests.
+#
+#   scripts/check.sh [PRESET…]      default: release clang asan tsan fuzz
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/build.sh
+
+[ $# -gt 0 ] || set -- release clang asan tsan fuzz
+bash scripts/setup.sh catch2 librapidcheck-dev clang libomp-dev
+for preset in "$@"; do
+  echo "== $preset"
+  if [ "$preset" = fuzz ]; then
+    scripts/fuzz.sh all 60
+    continue
+  fi
+  cmake --preset "$preset" --log-level=WARNING
+  build "build/$preset"
+  ctest --preset "$preset" -j "$(nproc)"
+done
+# A build for this machine alone computes what the one for all machines does on it.
+if [ -x build/fast/train/maki ] && [ -x build/release/train/maki ]; then
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  for build in fast release; do
+    "build/$build/train/maki" train @stories:100000 --out "$work/$build" --max-steps 20 --quiet
+  done
+  cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki"
+fi
