@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
+#include <utility>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/gemm.h"
@@ -41,8 +42,11 @@ class ThinColumns {
 
   ThinColumns(const Gemm<float>& g, std::int64_t first, std::int64_t apart) : first_(first), apart_(apart) {
     count_ = std::min(kThinLanes, ceil_div(g.n - first, apart));
-    for (std::int64_t lane = 0; lane < kThinLanes; ++lane)
-      b_[lane] = g.b.values + (first + std::min(lane, count_ - 1) * apart) * g.ldb;
+    const float* row = g.b.values + first * g.ldb;
+    for (std::int64_t lane = 0; lane < kThinLanes; ++lane) {
+      b_[lane] = row;
+      if (lane + 1 < count_) row += apart * g.ldb;
+    }
   }
 
   /// The row of B for a lane. Lanes without a column have that of the last one, so that B can be loaded by whole
@@ -57,14 +61,18 @@ class ThinColumns {
   /// from[column] in every lane that has a column, else 0.
   HWY_INLINE V gather(const float* from) const {
     HWY_ALIGN float x[kThinLanes] = {};
-    for (std::int64_t lane = 0; lane < count_; ++lane) x[lane] = from[first_ + lane * apart_];
+    for (std::int64_t lane = 0; lane < kThinLanes; ++lane) {
+      if (lane < count_) x[lane] = from[first_ + lane * apart_];
+    }
     return hn::Load(ThinVec(), x);
   }
   /// to[column] = v, for every lane that has a column.
   HWY_INLINE void scatter(V v, float* to) const {
     HWY_ALIGN float x[kThinLanes];
     hn::Store(v, ThinVec(), x);
-    for (std::int64_t lane = 0; lane < count_; ++lane) to[first_ + lane * apart_] = x[lane];
+    for (std::int64_t lane = 0; lane < kThinLanes; ++lane) {
+      if (lane < count_) to[first_ + lane * apart_] = x[lane];
+    }
   }
 
  private:
@@ -72,16 +80,20 @@ class ThinColumns {
   const float* b_[kThinLanes];
 };
 
-/// Adds the bias to finished elements of row i, applies the activation and stores them.
-HWY_NOINLINE void finish_thin(const Gemm<float>& g, const ThinColumns& columns, std::int64_t i, ThinColumns::V x) {
+/// Applies the activation to finished elements of row i. They are passed by reference: after a function with a vector
+/// argument, GCC does not clear the upper halves of the registers, which makes code without AVX slow.
+HWY_NOINLINE void activate_thin(const Gemm<float>& g, const ThinColumns& columns, std::int64_t i, ThinColumns::V& x) {
   const ThinVec d;
+  ThinColumns::V derivative;
+  x = g.activation == GemmActivation::gelu ? GeluAndDerivative(d, x, derivative)
+                                           : GeluTanhAndDerivative(d, x, derivative);
+  if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
+}
+
+/// Adds the bias to finished elements of row i, applies the activation and stores them.
+HWY_INLINE void finish_thin(const Gemm<float>& g, const ThinColumns& columns, std::int64_t i, ThinColumns::V x) {
   if (g.bias != nullptr) x = hn::Add(x, columns.gather(g.bias));
-  if (g.activation != GemmActivation::none) {
-    ThinColumns::V derivative;
-    x = g.activation == GemmActivation::gelu ? GeluAndDerivative(d, x, derivative)
-                                             : GeluTanhAndDerivative(d, x, derivative);
-    if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
-  }
+  if (g.activation != GemmActivation::none) activate_thin(g, columns, i, x);
   columns.scatter(x, g.c + i * g.ldc);
 }
 
@@ -112,8 +124,9 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
       load_columns<kThinPieces>(
           d,
           [&](std::int64_t lane) HWY_ATTR {
-            hwy::Prefetch(columns.b(lane) + p + kAhead);
-            return columns.b(lane) + p;
+            const float* const from = columns.b(lane) + p;
+            hwy::Prefetch(from + kAhead);
+            return from;
           },
           b);
       MAKI_UNROLL for (int q = 0; q < kThinPieces; ++q) {
@@ -127,9 +140,12 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
 }
 
 /// The tile for m rows. A tile for every number of rows would take several times as long to compile.
-inline void (*thin_tile_of(std::int64_t m))(const Gemm<float>&, const ThinColumns&) {
-  static_assert(kMaxThinRows == 14);
-  return m > 8 ? &thin_tile<14> : m > 4 ? &thin_tile<8> : m > 2 ? &thin_tile<4> : m > 1 ? &thin_tile<2> : &thin_tile<1>;
+inline auto thin_tile_of(std::int64_t m) {
+  using Tile = void (*)(const Gemm<float>&, const ThinColumns&);
+  static constexpr std::pair<std::int64_t, Tile> kTiles[] = {
+      {1, &thin_tile<1>}, {2, &thin_tile<2>}, {3, &thin_tile<3>},   {4, &thin_tile<4>},
+      {6, &thin_tile<6>}, {8, &thin_tile<8>}, {11, &thin_tile<11>}, {kMaxThinRows, &thin_tile<kMaxThinRows>}};
+  return std::ranges::find_if(kTiles, [&](const auto& tile) { return m <= tile.first; })->second;
 }
 
 /// GemmKernels::stream() for one target. If B takes 2 MiB or more, the columns are divided into one group per lane, and
