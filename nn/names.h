@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <fmt/ranges.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +26,7 @@ Enum value_named(const char* what, const std::array<Enum, N>& values, std::strin
   for (const Enum value : values) {
     if (name == to_string(value)) return value;
   }
-  const std::vector<std::string> names = names_of(values);
-  fail("{}: must be one of {}; got {}{}", what, fmt::join(names, ", "), name, nearest_hint(name, names));
+  throw Error(unknown_name(what, name, names_of(values)));
 }
 
 }  // namespace maki

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fmt/ranges.h>
 #include <iterator>
 #include <numbers>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 
 namespace maki {
 namespace {
@@ -39,41 +38,32 @@ double wsd(const LrSchedule& c, std::int64_t s) {
 }
 
 // The order of the rows is that of the help.
-constexpr std::array kLrDecays = {
-    LrDecay{"cosine",
-            "min_lr + (learning_rate − min_lr) · (1 + cos πf) / 2, where f grows linearly from 0 at the end of the "
-            "warmup to 1 at decay_steps. Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT",
-            true, cosine},
-    LrDecay{"linear", "min_lr + (learning_rate − min_lr) · (1 − f), with f as for cosine", true, linear},
-    LrDecay{"constant", "learning_rate forever", false, constant},
-    LrDecay{"inverse_sqrt",
-            "learning_rate · √(w / (s + 1)) at step s, but at least min_lr, where w is warmup_steps, or 1 if there is "
-            "no warmup. Vaswani et al. 2017, arXiv:1706.03762, section 5.3, scaled to learning_rate at its peak",
-            false, inverse_sqrt},
-    LrDecay{"wsd",
-            "warmup–stable–decay: learning_rate until the last fifth of decay_steps, then min_lr + (learning_rate − "
-            "min_lr) · (1 − √f), where f grows linearly from 0 to 1 over that fifth. Hägele et al. 2024, "
-            "arXiv:2405.18392",
-            true, wsd},
+constexpr LrDecay kDecays[] = {
+    {"cosine",
+     "min_lr + (learning_rate − min_lr) · (1 + cos πf) / 2, where f grows linearly from 0 at the end of the "
+     "warmup to 1 at decay_steps. Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT",
+     true, cosine},
+    {"linear", "min_lr + (learning_rate − min_lr) · (1 − f), with f as for cosine", true, linear},
+    {"constant", "learning_rate forever", false, constant},
+    {"inverse_sqrt",
+     "learning_rate · √(w / (s + 1)) at step s, but at least min_lr, where w is warmup_steps, or 1 if there is "
+     "no warmup. Vaswani et al. 2017, arXiv:1706.03762, section 5.3, scaled to learning_rate at its peak",
+     false, inverse_sqrt},
+    {"wsd",
+     "warmup–stable–decay: learning_rate until the last fifth of decay_steps, then min_lr + (learning_rate − "
+     "min_lr) · (1 − √f), where f grows linearly from 0 to 1 over that fifth. Hägele et al. 2024, "
+     "arXiv:2405.18392",
+     true, wsd},
 };
+constexpr Table kLrDecays("schedule", kDecays);
 
 }  // namespace
 
-std::span<const LrDecay> lr_decays() { return kLrDecays; }
+std::span<const LrDecay> lr_decays() { return kDecays; }
 
-std::vector<std::string> lr_decay_names() {
-  std::vector<std::string> names;
-  for (const LrDecay& decay : kLrDecays) names.emplace_back(decay.name);
-  return names;
-}
+std::vector<std::string> lr_decay_names() { return kLrDecays.names(); }
 
-const LrDecay* lr_decay_named(std::string_view name) {
-  for (const LrDecay& decay : kLrDecays) {
-    if (name == decay.name) return &decay;
-  }
-  const std::vector<std::string> names = lr_decay_names();
-  fail("schedule: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
-}
+const LrDecay* lr_decay_named(std::string_view name) { return &kLrDecays.row(name); }
 
 void LrSchedule::validate() const {
   check(std::isfinite(learning_rate) && learning_rate >= 0,

@@ -1,10 +1,9 @@
 #include "optim/make_optimizer.h"
 
 #include <array>
-#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "optim/adam.h"
 #include "optim/muon.h"
 #include "optim/sgd.h"
@@ -42,48 +41,37 @@ MuonOptions muon_options(const HyperParameters& h) {
 }
 
 struct Row {
-  const char *name, *summary;
+  const char *name, *help;
   Made (*make)(ParameterStore& store, const HyperParameters& h);
 };
-constexpr std::array kOptimizers = {
-    Row{"adamw", "decoupled weight decay",
-        [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
-        }},
-    Row{"adam", "weight decay added to the gradient",
-        [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
-        }},
-    Row{"sgd", "momentum if above 0",
-        [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<Sgd>(store, sgd_options(h));
-        }},
-    Row{"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest",
-        [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<Muon>(store, muon_options(h));
-        }},
+constexpr Row kOptimizerRows[] = {
+    {"adamw", "decoupled weight decay",
+     [](ParameterStore& store, const HyperParameters& h) -> Made {
+       return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
+     }},
+    {"adam", "weight decay added to the gradient",
+     [](ParameterStore& store, const HyperParameters& h) -> Made {
+       return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
+     }},
+    {"sgd", "momentum if above 0",
+     [](ParameterStore& store, const HyperParameters& h) -> Made {
+       return std::make_unique<Sgd>(store, sgd_options(h));
+     }},
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest",
+     [](ParameterStore& store, const HyperParameters& h) -> Made {
+       return std::make_unique<Muon>(store, muon_options(h));
+     }},
 };
+constexpr Table kOptimizers("optimizer", kOptimizerRows);
 
 }  // namespace
 
 Made make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store) {
-  for (const Row& row : kOptimizers) {
-    if (name == row.name) return row.make(store, hyper);
-  }
-  const std::vector<std::string> names = optimizer_names();
-  fail("optimizer: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
+  return kOptimizers.row(name).make(store, hyper);
 }
 
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names;
-  for (const Row& row : kOptimizers) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> optimizer_names() { return kOptimizers.names(); }
 
-std::string optimizer_help() {
-  std::vector<std::string> lines;
-  for (const Row& row : kOptimizers) lines.push_back(fmt::format("{}: {}", row.name, row.summary));
-  return fmt::format("optimizer ({})", fmt::join(lines, "; "));
-}
+std::string optimizer_help() { return "optimizer (" + kOptimizers.help() + ")"; }
 
 }  // namespace maki

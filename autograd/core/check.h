@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace maki {
@@ -32,5 +33,9 @@ template <class E = Error, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {
   throw E(fmt::format(sentence, std::forward<Args>(args)...));
 }
+
+/// Shortens a value for an error message: the text itself if it has at most `most` bytes, else at most that many bytes
+/// of it (never part of a UTF-8 character) followed by its size, like "abc… (123 bytes)". Escapes nothing.
+std::string truncate_for_message(std::string_view text, std::size_t most = 80);
 
 }  // namespace maki

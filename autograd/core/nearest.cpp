@@ -1,9 +1,12 @@
 #include "autograd/core/nearest.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include "autograd/core/check.h"
 
 namespace maki {
 namespace {
@@ -47,6 +50,11 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
 std::string nearest_hint(std::string_view word, std::span<const std::string> candidates) {
   const std::string nearest = nearest_name(word, candidates);
   return nearest.empty() ? "" : "; the nearest is " + nearest;
+}
+
+std::string unknown_name(std::string_view what, std::string_view word, std::span<const std::string> names) {
+  return fmt::format("{}: must be one of {}; got {}{}", what, fmt::join(names, ", "), truncate_for_message(word),
+                     nearest_hint(word, names));
 }
 
 }  // namespace maki

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/text/shell_quote.h"
 
 namespace maki {

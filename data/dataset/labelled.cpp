@@ -4,9 +4,9 @@
 #include <functional>
 #include <set>
 
+#include "autograd/core/check.h"
 #include "autograd/core/philox.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/normalization.h"
 
 namespace maki {

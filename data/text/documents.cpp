@@ -1,10 +1,10 @@
 #include "data/text/documents.h"
 
-#include <algorithm>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
 #include "data/text/printable.h"
 

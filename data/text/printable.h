@@ -13,8 +13,4 @@ namespace maki {
 /// including the backslash.
 std::string escape_unprintable(std::string_view text);
 
-/// Shortens a value for an error message: the text itself if it has at most `most` bytes, else at most that many bytes
-/// of it (never part of a UTF-8 character) followed by its size, like "abc… (123 bytes)". Escapes nothing.
-std::string truncate_for_message(std::string_view text, std::size_t most = 80);
-
 }  // namespace maki

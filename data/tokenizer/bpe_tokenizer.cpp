@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <exception>
 
+#include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/bpe_trainer.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/piece_map.h"

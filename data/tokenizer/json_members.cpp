@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 
 namespace maki {
 

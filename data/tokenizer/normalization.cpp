@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fmt/ranges.h>
 #include <memory>
 #include <new>
 #include <utf8proc.h>
 
+#include "autograd/core/nearest.h"
 #include "data/text/error.h"
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
@@ -42,8 +42,7 @@ std::vector<std::string> normalization_names() { return {kNames.begin(), kNames.
 
 Normalization parse_normalization(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
-  check<CorpusError>(found != kNames.end(), "normalize: must be one of {}; got {}", fmt::join(kNames, ", "),
-                     truncate_for_message(name));
+  if (found == kNames.end()) throw CorpusError(unknown_name("normalize", name, normalization_names()));
   return static_cast<Normalization>(found - kNames.begin());
 }
 

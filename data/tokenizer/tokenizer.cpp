@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <functional>
 
+#include "autograd/core/table.h"
 #include "data/text/error.h"
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
@@ -20,7 +21,8 @@ namespace {
 // The first line of the saved form of a tokenizer with a TokenUse, which the second line holds.
 constexpr std::string_view kUsedHeader = "maki used tokenizer 1\n";
 
-constexpr std::array kTokenizerKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer, &kBpeTokenizer};
+constexpr const TokenizerKind* kKinds[] = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer, &kBpeTokenizer};
+constexpr Table kTokenizerKinds("tokenizer", kKinds);
 
 }  // namespace
 
@@ -94,11 +96,7 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
   return fmt::format("tokenizer: the vocabulary of {} tokens lacks these characters: {}", vocab_size, list);
 }
 
-std::vector<std::string> tokenizer_names() {
-  std::vector<std::string> names;
-  for (const TokenizerKind* const kind : kTokenizerKinds) names.emplace_back(kind->name);
-  return names;
-}
+std::vector<std::string> tokenizer_names() { return kTokenizerKinds.names(); }
 
 std::string tokenizer_help() {
   std::vector<std::string> units;
@@ -108,10 +106,8 @@ std::string tokenizer_help() {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,
                                           const TokenizerOptions& options) {
-  const auto found = std::ranges::find(kTokenizerKinds, kind, [](const TokenizerKind* each) { return each->name; });
-  check<CorpusError>(found != kTokenizerKinds.end(), "tokenizer: must be one of {}; got {}",
-                     fmt::join(tokenizer_names(), ", "), kind);
-  if (options.normalization == Normalization::none) return (*found)->make(text, options);
+  const TokenizerKind& row = *kTokenizerKinds.row<CorpusError>(kind);
+  if (options.normalization == Normalization::none) return row.make(text, options);
   const auto normalized = [&](const TextToLearn::Pieces& pieces) {
     std::vector<std::string> texts;
     for (const std::string_view piece : pieces) texts.push_back(normalize(piece, options.normalization));
@@ -121,7 +117,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToL
     return TextToLearn::Pieces(texts.begin(), texts.end());
   };
   const std::vector<std::string> learned = normalized(text.learned), others = normalized(text.others);
-  return std::make_unique<NormalizedTokenizer>((*found)->make({views(learned), views(others)}, options),
+  return std::make_unique<NormalizedTokenizer>(row.make({views(learned), views(others)}, options),
                                                options.normalization);
 }
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/tokenizer.h"
 

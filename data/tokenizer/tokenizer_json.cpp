@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"

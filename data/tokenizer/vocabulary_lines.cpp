@@ -2,8 +2,8 @@
 #include <array>
 #include <charconv>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "autograd/core/check.h"
 #include "data/text/error.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/normalized_tokenizer.h"

@@ -1,11 +1,9 @@
 #include "train/bench/step_bench.h"
 
-#include <algorithm>
 #include <cmath>
-#include <fmt/ranges.h>
 #include <stdexcept>
 
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "optim/clip.h"
 
 namespace maki {
@@ -16,12 +14,13 @@ struct NamedWorkload {
   std::int64_t n_layer, n_head, n_embd, block_size, batch_size, vocab_size;
   bool bias;
 };
-constexpr NamedWorkload kWorkloads[] = {
+constexpr NamedWorkload kWorkloadRows[] = {
     {"quickstart", 4, 4, 128, 64, 12, 65, false},
     {"baby", 6, 6, 384, 256, 16, 65, false},
     {"gpt2", 12, 12, 768, 64, 4, 50257, true},
     {"long", 4, 4, 128, 2048, 1, 65, false},
 };
+constexpr Table kWorkloads("workload", kWorkloadRows);
 
 constexpr std::int64_t kDifferentBatches = 4;  // per micro-batch of a step; chosen without a measurement
 
@@ -39,23 +38,17 @@ void move_along_gradient(ParameterStore& store, double factor) {
 
 }  // namespace
 
-std::vector<std::string> workload_names() {
-  std::vector<std::string> names;
-  for (const NamedWorkload& w : kWorkloads) names.emplace_back(w.name);
-  return names;
-}
+std::vector<std::string> workload_names() { return kWorkloads.names(); }
 
 std::int64_t apply_workload(Config& c, const std::string& name) {
-  const auto* const w = std::ranges::find_if(kWorkloads, [&](const NamedWorkload& x) { return x.name == name; });
-  check(w != std::end(kWorkloads), "workload: must be one of {}; got {}{}", fmt::join(workload_names(), ", "), name,
-        nearest_hint(name, workload_names()));
-  c.n_layer = w->n_layer;
-  c.n_head = w->n_head;
-  c.n_embd = w->n_embd;
-  c.block_size = w->block_size;
-  c.batch_size = w->batch_size;
-  c.bias = w->bias;
-  return w->vocab_size;
+  const NamedWorkload& w = kWorkloads.row(name);
+  c.n_layer = w.n_layer;
+  c.n_head = w.n_head;
+  c.n_embd = w.n_embd;
+  c.block_size = w.block_size;
+  c.batch_size = w.batch_size;
+  c.bias = w.bias;
+  return w.vocab_size;
 }
 
 StepBench::StepBench(const Workload& workload)

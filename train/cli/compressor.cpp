@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <fstream>
 #include <numbers>
 #include <optional>
@@ -15,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autograd/core/check.h"
+#include "autograd/core/table.h"
 #include "train/config/number.h"
 #include "train/run/temporary.h"
 
@@ -49,14 +48,8 @@ std::vector<std::string> zpaq_command(const std::string& in, const std::string& 
   return {"zpaq", "add", out, in, "-method", fmt::format("x{},0{}", size, kModel), "-threads", "1"};
 }
 
-constexpr Compressor kCompressors[] = {{"xz", "xz-utils", xz_command, true}, {"zpaq", "zpaq", zpaq_command, false}};
-
-const Compressor& compressor_named(const std::string& name) {
-  const auto* const found = std::ranges::find(kCompressors, std::string_view(name), &Compressor::name);
-  check(found != std::end(kCompressors), "against: must be one of {}; got {}", fmt::join(compressor_names(), ", "),
-        name);
-  return *found;
-}
+constexpr Compressor kCompressorRows[] = {{"xz", "xz-utils", xz_command, true}, {"zpaq", "zpaq", zpaq_command, false}};
+constexpr Table kCompressors("against", kCompressorRows);
 
 bool is_installed(const std::string& program) {
   const char* const path = std::getenv("PATH");
@@ -125,14 +118,10 @@ double compressed_bytes(const Compressor& compressor, const std::vector<std::str
 
 }  // namespace
 
-std::vector<std::string> compressor_names() {
-  std::vector<std::string> names;
-  for (const Compressor& compressor : kCompressors) names.emplace_back(compressor.name);
-  return names;
-}
+std::vector<std::string> compressor_names() { return kCompressors.names(); }
 
 void require_compressor(const std::string& name) {
-  const Compressor& compressor = compressor_named(name);
+  const Compressor& compressor = kCompressors.row(name);
   check(is_installed(compressor.name),
         "against: {0} is not installed; install the package {1}, such as with: "
         "sudo apt install {1}",
@@ -141,7 +130,7 @@ void require_compressor(const std::string& name) {
 
 ReportLine measure_compressor(const std::string& name, const std::vector<std::string_view>& before,
                               const std::vector<std::string_view>& text, std::int64_t characters) {
-  const Compressor& compressor = compressor_named(name);
+  const Compressor& compressor = kCompressors.row(name);
   std::vector<std::string_view> all = before;
   all.insert(all.end(), text.begin(), text.end());
   const std::uintmax_t largest = bytes_of(all);

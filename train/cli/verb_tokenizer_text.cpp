@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "data/text/printable.h"
 #include "train/cli/flags.h"
 #include "train/cli/verb_tokenizer.h"
 #include "train/config/number.h"

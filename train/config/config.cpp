@@ -2,13 +2,11 @@
 #include "train/config/config.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "data/text/error.h"
 #include "data/text/hash.h"
-#include "data/text/printable.h"
 #include "data/text/utf8.h"
 #include "nn/features.h"
 #include "nn/ngram.h"
@@ -72,8 +70,7 @@ constexpr Preset kPresets[] = {
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
-  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), truncate_for_message(value),
-       nearest_hint(value, field.choices));
+  throw Error(unknown_name(field.name, value, field.choices));
 }
 
 struct SetFromText {
@@ -117,24 +114,14 @@ void set_list(Config& config, const Field& field, std::vector<std::string> entri
   config.*std::get<std::vector<std::string> Config::*>(field.member) = std::move(entries);
 }
 
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
-  return names;
-}
+std::vector<std::string> preset_names() { return Table("preset", kPresets).names(); }
 
 void apply_preset(Config& config, const std::string& name) {
-  for (const Preset& preset : kPresets) {
-    if (preset.name != name) continue;
-    preset.apply(config);
-    for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
-      by_model->clear();
-    config.memory = -1;
-    config.momentum = -1;
-    return;
-  }
-  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
-       nearest_hint(name, preset_names()));
+  Table("preset", kPresets).row(name).apply(config);
+  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
+    by_model->clear();
+  config.memory = -1;
+  config.momentum = -1;
 }
 
 void fill_dependent_defaults(Config& config) {

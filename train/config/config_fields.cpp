@@ -6,7 +6,6 @@
 #include "autograd/core/nearest.h"
 #include "autograd/recording.h"
 #include "data/ngram/ngram_model.h"
-#include "data/text/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/tokenizer.h"
 #include "nn/names.h"

@@ -6,7 +6,6 @@
 #include <toml++/toml.h>
 
 #include "autograd/core/check.h"
-#include "data/text/printable.h"
 #include "train/config/config.h"
 #include "train/config/error.h"
 #include "train/config/number.h"

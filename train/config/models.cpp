@@ -1,10 +1,9 @@
 #include "train/config/models.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 #include <span>
 
-#include "autograd/core/check.h"
+#include "autograd/core/table.h"
 #include "nn/models/linear.h"
 #include "optim/muon.h"
 #include "train/config/trained_parameters.h"
@@ -46,11 +45,7 @@ constexpr ModelKind kModelKinds[] = {
      }},
 };
 
-const ModelKind& kind_named(const std::string& name) {
-  const auto* const kind = std::ranges::find(kModelKinds, name, &ModelKind::name);
-  check(kind != std::end(kModelKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), name);
-  return *kind;
-}
+constexpr Table kModels("model", kModelKinds);
 
 NgramOptions ngram_options(const Config& c) {
   return {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout};
@@ -58,19 +53,15 @@ NgramOptions ngram_options(const Config& c) {
 
 }  // namespace
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelKind& kind : kModelKinds) names.emplace_back(kind.name);
-  return names;
-}
+std::vector<std::string> model_names() { return kModels.names(); }
 
 std::vector<std::string> tasks_of_model(const std::string& model) {
-  const ModelKind& kind = kind_named(model);
+  const ModelKind& kind = kModels.row(model);
   return {kind.tasks.begin(), kind.tasks.end()};
 }
 
 void fill_open_fields(Config& config) {
-  const ModelKind& kind = kind_named(config.model);
+  const ModelKind& kind = kModels.row(config.model);
   const auto fill = [](std::string& field, const char* value) {
     if (field.empty()) field = value;
   };
@@ -85,7 +76,7 @@ void fill_open_fields(Config& config) {
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
   const AdapterChoice adapters(config);
   std::unique_ptr<Model> model =
-      kind_named(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
+      kModels.row(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
   adapters.require_matches();
   freeze_parameters(config, scope.store());
   model->precision = precision_named(config.precision);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
-#include "data/text/printable.h"
 
 namespace maki {
 namespace {

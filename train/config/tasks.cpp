@@ -4,8 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
-#include "data/text/printable.h"
+#include "autograd/core/table.h"
 #include "train/config/models.h"
 
 namespace maki {
@@ -13,25 +12,18 @@ namespace {
 
 constexpr TaskRule kTaskRules[] = {
     {"next_token", "predict the next token of a text", 0, false, false, 10, "generate text", "generate"},
-    {"translate", "write the target of each source in parallel text", 1, true, false, 60, "translate lines", "generate"},
+    {"translate", "write the target of each source in parallel text", 1, true, false, 60, "translate lines",
+     "generate"},
     {"masked", "predict hidden tokens of a text from those around them", 1, false, false, 40, "fill masks", "fill"},
     {"classify", "give each text its label", 0, false, true, 30, "label texts", "classify"},
 };
+constexpr Table kTasks("task", kTaskRules);
 
 }  // namespace
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const TaskRule& rule : kTaskRules) names.emplace_back(rule.name);
-  return names;
-}
+std::vector<std::string> task_names() { return kTasks.names(); }
 
-const TaskRule& task_rule(const std::string& name) {
-  const auto* const found = std::ranges::find(kTaskRules, name, &TaskRule::name);
-  check(found != std::end(kTaskRules), "task: must be one of {}; got {}{}", fmt::join(task_names(), ", "),
-        truncate_for_message(name), nearest_hint(name, task_names()));
-  return *found;
-}
+const TaskRule& task_rule(const std::string& name) { return kTasks.row(name); }
 
 const TaskRule& task_rule(const Config& config) {
   const std::vector<std::string> tasks = tasks_of_model(config.model);

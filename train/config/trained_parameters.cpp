@@ -6,7 +6,6 @@
 
 #include "autograd/core/check.h"
 #include "data/text/glob.h"
-#include "data/text/printable.h"
 
 namespace maki {
 namespace {

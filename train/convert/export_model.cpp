@@ -1,9 +1,6 @@
 #include "train/convert/export_model.h"
 
-#include <algorithm>
-#include <fmt/ranges.h>
-
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/convert/import_run.h"
@@ -38,37 +35,28 @@ constexpr ExportFormat kFormats[] = {
     {"gguf", "a file for llama.cpp", false, write_gguf},
     {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", true, write_maki},
 };
+constexpr Table kExportFormats("format", kFormats);
 
 }  // namespace
 
-std::vector<std::string> export_format_names() {
-  std::vector<std::string> names;
-  for (const ExportFormat& format : kFormats) names.emplace_back(format.name);
-  return names;
-}
+std::vector<std::string> export_format_names() { return kExportFormats.names(); }
 
-std::string export_format_help() {
-  std::vector<std::string> lines;
-  for (const ExportFormat& format : kFormats) lines.push_back(fmt::format("{}: {}", format.name, format.help));
-  return fmt::format("{}", fmt::join(lines, "; "));
-}
+std::string export_format_help() { return kExportFormats.help(); }
 
 std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
                                       FileSystem& fs) {
-  const auto* const found = std::ranges::find(kFormats, format, &ExportFormat::name);
-  check(found != std::end(kFormats), "format: must be one of {}; got {}{}", fmt::join(export_format_names(), ", "),
-        format, nearest_hint(format, export_format_names()));
+  const ExportFormat& row = kExportFormats.row(format);
   const bool gguf = format == "gguf";
   check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to --format gguf; got {}", format);
   check(!options.gelu_as_tanh || gguf || format == "llm.c",
         "gelu_as_tanh: applies to --format gguf and llm.c, whose programs know one form of GELU; got {}", format);
-  if (found->is_directory) {
+  if (row.is_directory) {
     require_directory_place(options.out);
   } else {
     require_file_place(options.out);
   }
-  if (model.state.config.lora_rank == 0) return found->write(model, options, fs);
-  return found->write(LoadedModel(model, MergeAdapters()), options, fs);
+  if (model.state.config.lora_rank == 0) return row.write(model, options, fs);
+  return row.write(LoadedModel(model, MergeAdapters()), options, fs);
 }
 
 void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target) {

@@ -5,8 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "autograd/core/check.h"
 #include "data/text/file.h"
-#include "data/text/printable.h"
 #include "data/text/shell_quote.h"
 #include "nn/transformer.h"
 #include "train/config/error.h"

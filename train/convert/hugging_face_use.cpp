@@ -2,7 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "data/text/printable.h"
+#include "autograd/core/check.h"
 #include "train/config/error.h"
 #include "train/convert/hugging_face.h"
 #include "train/convert/json_file.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "data/text/printable.h"
+#include "autograd/core/check.h"
 #include "train/config/error.h"
 #include "train/run/file_system.h"
 

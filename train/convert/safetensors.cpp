@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/text/printable.h"
+#include "autograd/core/check.h"
 #include "train/config/error.h"
 
 namespace maki {

@@ -1,11 +1,10 @@
 // The header of a safetensors file: a JSON object with an object for each tensor. It is parsed event by event, because
 // a tree of JSON values can need fifty times the memory of its text.
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "data/text/printable.h"
+#include "autograd/core/check.h"
 #include "train/config/error.h"
 #include "train/convert/safetensors.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "autograd/core/check.h"
 #include "data/text/glob.h"
-#include "data/text/printable.h"
 #include "train/config/error.h"
 
 namespace maki {

@@ -52,7 +52,7 @@ std::string grid_picture(const HeatMapGrid& grid) {
                                  2 * kGridMargin + text_width(subtitle, kGridSubtitleSize)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
   const double height = kGridHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kGridMargin - kGap;
-  Svg svg(width, height, grid.title, grid.description, grid.words->language);
+  Svg svg(width, height, grid.title, grid.description, grid.words->name);
   svg.text(kGridMargin, 30, grid.title, {.size = kGridTitleSize, .bold = true});
   svg.text(kGridMargin, 50, subtitle, {.size = kGridSubtitleSize});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {

@@ -104,7 +104,7 @@ std::string positions_picture(const PositionFacts& facts, const Words& words) {
   left.y = right.y = kHeading + std::max(margins.top, second.top);
   const double plot = left.y + side + 64, width = right.x + side + kLegendWidth;
   Svg svg(width, plot + kPlotHeight + 34 + kMargin, words.sinusoidal_positions,
-          fmt::format(fmt::runtime(words.description_of_positions), summary(facts, words)), words.language);
+          fmt::format(fmt::runtime(words.description_of_positions), summary(facts, words)), words.name);
   svg.text(kMargin, 30, words.sinusoidal_positions, {.size = 18, .bold = true});
   svg.text(kMargin, 48, summary(facts, words), {.size = 12});
   draw_heat_map(svg, encoding, kSinusoidColors, left);

@@ -1,17 +1,13 @@
 #include "train/draw/words.h"
 
-#include <algorithm>
-#include <fmt/ranges.h>
-
-#include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 
 namespace maki {
 namespace {
 
-constexpr Words kWords[] = {
+constexpr Words kLanguages[] = {
     {
-        .language = "en",
+        .name = "en",
         .attention_weights = "Attention weights",
         .layer_and_head = "layer {}, head {}",
         .query = "query: token that attends",
@@ -49,7 +45,7 @@ constexpr Words kWords[] = {
         .up_to = "up to {:.2g}",
     },
     {
-        .language = "ja",
+        .name = "ja",
         .attention_weights = "注意の重み",
         .layer_and_head = "層 {}、ヘッド {}",
         .query = "クエリ：注意を向けるトークン",
@@ -85,20 +81,12 @@ constexpr Words kWords[] = {
         .below = "{:.2g} 未満",
         .up_to = "{:.2g} 以下",
     }};
+constexpr Table kWords("lang", kLanguages);
 
 }  // namespace
 
-std::vector<std::string> languages() {
-  std::vector<std::string> names;
-  for (const Words& words : kWords) names.emplace_back(words.language);
-  return names;
-}
+std::vector<std::string> languages() { return kWords.names(); }
 
-const Words& words_in(const std::string& language) {
-  const auto* const words = std::ranges::find_if(kWords, [&](const Words& w) { return w.language == language; });
-  check(words != std::end(kWords), "lang: must be one of {}; got {}{}", fmt::join(languages(), ", "), language,
-        nearest_hint(language, languages()));
-  return *words;
-}
+const Words& words_in(const std::string& language) { return kWords.row(language); }
 
 }  // namespace maki

@@ -8,7 +8,7 @@ namespace maki {
 
 /// Texts with {} are formats of fmt; their arguments are the same in every language, and in this order.
 struct Words {
-  const char* language;  ///< a tag of BCP 47
+  const char* name;  ///< of the language: a tag of BCP 47
 
   // Attention weights.
   const char *attention_weights, *layer_and_head, *query, *query_written, *key, *weight;
