@@ -3,7 +3,7 @@
 #
 #   scripts/install.sh [PREFIX]      default: /usr/local as root, ~/.local otherwise
 #
-# To install the libraries with their headers, use cmake --install (README.md).
+# To install the libraries with their headers, use cmake --install (docs/api/README.md).
 set -euo pipefail
 prefix=${1:-}
 if [ -z "$prefix" ]; then

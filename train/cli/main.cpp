@@ -24,7 +24,7 @@ namespace {
 
 using namespace maki;
 
-// The exit codes that README.md documents.
+// The exit codes that docs/guide.md documents.
 enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
 
 int refuse(int code, const std::string& sentence) {
