@@ -213,8 +213,8 @@ class Pool {
       release_to(0);
       block = allocate(size);
     }
-    check<OutOfMemoryError>(block != nullptr,
-                            "memory: a tensor needs {} bytes, which the system refused", size.capacity);
+    check<OutOfMemoryError>(block != nullptr, "memory: a tensor needs {} bytes, which the system refused",
+                            size.capacity);
     reserved_ += size.capacity;
     return block;
   }

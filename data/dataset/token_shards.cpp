@@ -50,7 +50,9 @@ std::vector<std::string> files_in(const fs::path& folder) {
                      "{}: contains {}, as a directory of tokens does, but no {}; prepare it again, or name the files "
                      "that are to be read",
                      folder.string(), there == nullptr ? "" : there,
-                     has_train ? "val.bin" : has_val ? "train.bin" : "train.bin and val.bin");
+                     has_train ? "val.bin"
+                     : has_val ? "train.bin"
+                               : "train.bin and val.bin");
   return files;
 }
 
@@ -84,10 +86,11 @@ std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::
   }
   for (const std::string& source : sources) {
     const char* const there = sources.size() > 1 ? token_name_in(source) : nullptr;
-    check<CorpusError>(there == nullptr,
-                       "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to "
-                       "be read",
-                       source, there == nullptr ? "" : there);
+    check<CorpusError>(
+        there == nullptr,
+        "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to "
+        "be read",
+        source, there == nullptr ? "" : there);
   }
   const auto is_bin = [](const std::string& path) { return path.ends_with(".bin"); };
   const auto own = std::ranges::find_if(files, is_token_file);

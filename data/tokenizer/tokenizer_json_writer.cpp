@@ -100,7 +100,7 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
     "byte_fallback": false,
     "ignore_merges": {},
     "vocab": {{)",
-                      normalizer_json(tokenizer), pre_tokenizer_json(vocabulary.rule), vocabulary.whole_pieces);
+                     normalizer_json(tokenizer), pre_tokenizer_json(vocabulary.rule), vocabulary.whole_pieces);
   std::size_t id = 0;
   write_list(out, vocabulary.tokens,
              [&](const std::string& token) { out += fmt::format("{}: {}", json_string(token), id++); });

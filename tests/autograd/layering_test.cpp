@@ -32,9 +32,9 @@ std::vector<Line> lines_below(const std::string& folder) {
 }
 
 // The layer of a path is the first of these folders that contains it.
-const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd",  "nn",         "optim",
-                                          "data",          "train/config",     "train/run", "train/loop", "train/bench",
-                                          "train/plan",    "train/draw",       "train/convert",  "train/cli"};
+const std::vector<std::string> kLayers = {
+    "autograd/core", "autograd/kernels", "autograd",    "nn",         "optim",      "data",          "train/config",
+    "train/run",     "train/loop",       "train/bench", "train/plan", "train/draw", "train/convert", "train/cli"};
 std::string layer_of(const std::string& path) {
   for (const std::string& name : kLayers) {
     if (path.starts_with(name + "/")) return name;

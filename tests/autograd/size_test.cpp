@@ -46,7 +46,8 @@ std::vector<std::pair<std::size_t, std::size_t>> functions(const std::vector<std
     if (!begins) continue;
     std::size_t open = i;
     bool has_parameters = line.find('(') != std::string::npos;
-    while (open + 1 < lines.size() && !lines[open].empty() && !lines[open].ends_with('{') && !lines[open].ends_with(';')) {
+    while (open + 1 < lines.size() && !lines[open].empty() && !lines[open].ends_with('{') &&
+           !lines[open].ends_with(';')) {
       has_parameters |= lines[++open].find('(') != std::string::npos;
     }
     if (!lines[open].ends_with('{') || !has_parameters) continue;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <regex>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 
@@ -106,6 +108,27 @@ struct Matcher {
   }
 };
 
+// A line that is printed now in the place of one that the page shows, which may cut it off.
+std::string cut_like(const std::string& shown, const std::string& now) {
+  if (!shown.ends_with(kOmission)) return now;
+  std::size_t end = std::min(shown.size() - std::string(kOmission).size(), now.size());
+  while (end > 0 && end < now.size() && (static_cast<unsigned char>(now[end]) & 0xC0) == 0x80) --end;
+  return now.substr(0, end) + kOmission;
+}
+
+// Where most lines of a run of lines between two omissions are printed now; nullopt if none is.
+std::optional<std::size_t> likely_place(std::span<const std::string> run, const std::vector<std::string>& now,
+                                        const std::string& mode) {
+  std::size_t best = 0, place = 0;
+  for (std::size_t at = 0; at + run.size() <= now.size(); ++at) {
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < run.size(); ++i)
+      same += !run[i].empty() && same_line(run[i], now[at + i], mode) ? 1 : 0;
+    if (same > best) best = same, place = at;
+  }
+  return best > 0 ? std::optional(place) : std::nullopt;
+}
+
 // `prose` has the lines of the page, those of blocks being empty; a link may extend over two lines.
 std::vector<TourLink> links_of(const std::string& prose) {
   static const std::regex link(R"(\[([^\]]*)\]\(([^)\s]+)\))");
@@ -132,6 +155,26 @@ std::string difference(const std::string& expected, const std::string& printed, 
   return "expected " + line(a, matcher.furthest) + ", printed " + line(b, matcher.reached);
 }
 
+std::string renewed(const std::string& expected, const std::string& printed, const std::string& mode) {
+  if (difference(expected, printed, mode).empty()) return expected;
+  std::vector<std::string> lines = lines_of(expected);
+  const std::vector<std::string> now = lines_of(printed);
+  if (std::ranges::find(lines, kOmission) == lines.end()) lines.resize(now.size());
+  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = static_cast<std::size_t>(
+        std::find(lines.begin() + static_cast<std::ptrdiff_t>(begin), lines.end(), kOmission) - lines.begin());
+    const std::span run(lines.begin() + static_cast<std::ptrdiff_t>(begin), end - begin);
+    const auto place = begin == 0            ? std::optional(std::size_t{0})
+                       : end == lines.size() ? std::optional(now.size() - std::min(now.size(), run.size()))
+                                             : likely_place(run, now, mode);
+    for (std::size_t i = 0; place && i < run.size() && *place + i < now.size(); ++i)
+      run[i] = cut_like(run[i], now[*place + i]);
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
 Tour read_tour(const std::string& markdown) {
   static const std::regex heading(R"(## (\d+)\. .+)");
   Tour tour;
@@ -146,9 +189,13 @@ Tour read_tour(const std::string& markdown) {
       const bool output = fence.starts_with("```text");
       if (awaits_output != output) reject(opened, output ? "output of no command" : "a command has no output");
       if (fence == "```sh")
-        tour.blocks.push_back({opened, tour.sections.empty() ? 0 : tour.sections.back(), body, "", ""});
-      if (output) tour.blocks.back().expected = body;
-      if (output) tour.blocks.back().mode = fence.size() > 8 ? fence.substr(8) : "";
+        tour.blocks.push_back({opened, tour.sections.empty() ? 0 : tour.sections.back(), body, "", "", 0});
+      if (output) {
+        TourBlock& block = tour.blocks.back();
+        block.expected = body;
+        block.mode = fence.size() > 8 ? fence.substr(8) : "";
+        block.output_line = opened + 1;
+      }
       awaits_output = fence == "```sh";
       fence = body = "";
     } else if (!fence.empty()) {

@@ -18,6 +18,7 @@ struct TourBlock {
   std::size_t line = 0;  ///< of the command, counted from 1
   int section = 0;
   std::string command, expected, mode;
+  std::size_t output_line = 0;  ///< of the first line of `expected`
 };
 
 struct TourLink {
@@ -37,6 +38,10 @@ Tour read_tour(const std::string& markdown);
 
 /// What differs between expected and printed output; empty if nothing does.
 std::string difference(const std::string& expected, const std::string& printed, const std::string& mode);
+
+/// What a page should show instead of `expected`, if a command prints something else now: what was printed, shortened
+/// where the page was. Lines between two omissions stay as they are if none of them is printed any more.
+std::string renewed(const std::string& expected, const std::string& printed, const std::string& mode);
 
 /// What is wrong with a link of a page in `folder`; empty if nothing is. Its target must exist, and if the text is
 /// code, as in [`embedding`](../autograd/ops.h), the target must contain all names that it consists of.

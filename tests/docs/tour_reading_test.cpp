@@ -93,3 +93,14 @@ TEST_CASE("a tour notices links to files that do not exist, and to files without
   REQUIRE(wrong("`nn/layers.h`", "nn/layers.h") == "");
   REQUIRE(wrong("`layers.h`", "nn/layers.h") == "");
 }
+
+TEST_CASE("a page is renewed where a command prints something else, and shortened as it was") {
+  REQUIRE(renewed("loss 2.50\n", "loss 2.49\n", "") == "loss 2.50\n");  // close enough: the page stays
+  REQUIRE(renewed("a\nb\n", "a\nc\nd\n", "") == "a\nc\nd\n");
+  REQUIRE(renewed("a\nb\nc\n", "x\n", "") == "x\n");
+  REQUIRE(renewed("a\n…\nd\n", "A\nb\nc\nD\n", "") == "A\n…\nD\n");
+  REQUIRE(renewed("a\n…\nm\n…\nd\n", "A\nb\nM\nc\nD\n", "") == "A\n…\nm\n…\nD\n");
+  REQUIRE(renewed("…\nm\nn\n…\n", "a\nM\nn\nc\n", "") == "…\nM\nn\n…\n");
+  REQUIRE(renewed("the old be…\n", "the new beginning\n", "") == "the new be…\n");
+  REQUIRE(renewed("損失は…\n", "誤差は 2\n", "") == "誤差は…\n");
+}

@@ -1,9 +1,12 @@
 // The tours: every command is run, in the order of the page, and must print what the page shows.
 #include "tests/docs/tour.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <map>
+#include <sstream>
 
 #include "tests/catch.h"
 #include "tests/files.h"
@@ -60,7 +63,37 @@ void require_true_outputs(const std::string& name, Printed& printed) {
   }
 }
 
+// Replaces what a page shows by what its commands print, where that differs.
+void renew_outputs(const std::string& name, Printed& printed) {
+  const Workplace workplace;
+  std::istringstream page(read_bytes(kDocs + "/" + name));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(page, line);) lines.push_back(line);
+  std::map<std::size_t, std::pair<std::size_t, std::string>> changed;  // by line: how many lines, and the new text
+  for (const TourBlock& block : tour(name).blocks) {
+    const Workplace::Result result = run_once(workplace, block.command, printed);
+    const std::string text = renewed(block.expected, result.output, block.mode);
+    if (text == block.expected) continue;
+    const auto count = std::ranges::count(block.expected, '\n');
+    changed[block.output_line] = {static_cast<std::size_t>(count), text};
+    std::cout << name << ", line " << block.output_line << ": renewed\n";
+  }
+  std::string whole;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto block = changed.find(i + 1);
+    whole += block == changed.end() ? lines[i] + "\n" : block->second.second;
+    if (block != changed.end()) i += block->second.first - 1;
+  }
+  if (!changed.empty()) write_bytes(kDocs + "/" + name, whole);
+}
+
 }  // namespace
+
+// Run by scripts/tour.sh --update.
+TEST_CASE("the tours are renewed", "[.update-tours]") {
+  Printed printed;
+  for (const char* const name : {"tour.md", "tour.ja.md"}) renew_outputs(name, printed);
+}
 
 TEST_CASE("every command of both tours prints what they show") {
   Printed printed;

@@ -82,8 +82,7 @@ void require_initial_prior(AnyConfig config) {
   model.use_prior(prior);
   const Tensor ids = random_ids(1, 5, config.vocab_size, 6), expected = prior_of(*prior, ids, {}, DType::float32);
   const Tensor logits = model.next_logits(ids, *model.start(1));
-  for (std::int64_t v = 0; v < config.vocab_size; ++v)
-    REQUIRE(logits.at(v) == expected.at(4 * config.vocab_size + v));
+  for (std::int64_t v = 0; v < config.vocab_size; ++v) REQUIRE(logits.at(v) == expected.at(4 * config.vocab_size + v));
 }
 
 }  // namespace

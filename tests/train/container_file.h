@@ -9,8 +9,8 @@
 
 #include "data/text/hash.h"
 #include "tests/files.h"
-#include "train/run/container.h"
 #include "train/config/error.h"
+#include "train/run/container.h"
 
 namespace maki::tests {
 

@@ -1,7 +1,7 @@
 // Handling of SIGINT, SIGTERM and SIGHUP. While there is nothing to save, a signal ends the program at once, whatever
 // it is waiting for. While there is (see DeferInterrupts), the first signal asks the program to save and stop, and the
-// second ends it at once. "At once" is without destructors and without flushing stdout, with exit code 128 + signal; files
-// under construction are removed (train/run/temporary.h).
+// second ends it at once. "At once" is without destructors and without flushing stdout, with exit code 128 + signal;
+// files under construction are removed (train/run/temporary.h).
 #pragma once
 
 namespace maki {

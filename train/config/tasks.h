@@ -17,7 +17,7 @@ struct TaskRule {
   std::int64_t special_ids;
   bool reads_source;           ///< whether the model reads one sequence (the source) and writes another
   bool labels;                 ///< whether the model gives each text one of a set of labels, which a checkpoint stores
-  double most_passes;  ///< over the training data that help a run that is planned for a time
+  double most_passes;          ///< over the training data that help a run that is planned for a time
   const char *purpose, *verb;  ///< what a trained model is for, and the verb of the command line that does it
 };
 

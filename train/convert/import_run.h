@@ -24,8 +24,8 @@ struct Imported {
   std::int64_t vocab_size = 0, parameters = 0, padding = 0;
 };
 /// Writes a run directory with one checkpoint, of step 0. It has no text and no state of an optimizer: it generates, is
-/// evaluated on any text, and is trained with --init-from. Throws Error if the configuration is not valid or `out` is not
-/// free (require_directory_place()), CheckpointError if the run cannot be written, and what check_weights() and
+/// evaluated on any text, and is trained with --init-from. Throws Error if the configuration is not valid or `out` is
+/// not free (require_directory_place()), CheckpointError if the run cannot be written, and what check_weights() and
 /// load_weights() throw; what was created is then removed.
 Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const OutputPath& out);
 

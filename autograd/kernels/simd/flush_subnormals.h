@@ -9,9 +9,9 @@
 
 namespace maki::kernels {
 
-/// While it exists, instructions of the calling thread take subnormal numbers for 0 and return 0 in their place. (x86 and
-/// ARM; elsewhere it has no effect.) The compiler may move arithmetic across its ends, but not calls of functions that
-/// are not inlined: what shall be affected must be one.
+/// While it exists, instructions of the calling thread take subnormal numbers for 0 and return 0 in their place. (x86
+/// and ARM; elsewhere it has no effect.) The compiler may move arithmetic across its ends, but not calls of functions
+/// that are not inlined: what shall be affected must be one.
 class FlushSubnormals {
  public:
 #if defined(__x86_64__)
