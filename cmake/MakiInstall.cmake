@@ -2,9 +2,31 @@
 # and include <maki/nn/layers.h>.
 include(CMakePackageConfigHelpers)
 
-# Everything is public except kernels, the implementation of ops, benchmarks and the command line.
-file(GLOB public_headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
-     autograd/*.h autograd/core/*.h nn/*.h nn/*/*.h optim/*.h data/*/*.h train/config/*.h train/run/*.h train/loop/*.h)
+# What a program includes that trains, saves, loads and generates. What these include is installed with them.
+set(public_headers
+    autograd/gradcheck.h autograd/ops.h autograd/parameter.h autograd/recompute.h autograd/tape.h autograd/tensor.h
+    nn/features.h nn/layers.h nn/model.h nn/scope.h nn/generate/beam.h nn/generate/generate.h
+    nn/models/encoder.h nn/models/gpt.h nn/models/linear.h nn/models/seq2seq.h nn/models/transformer_xl.h
+    optim/adam.h optim/clip.h optim/lr_schedule.h optim/make_optimizer.h optim/muon.h optim/parameter_optimizer.h
+    optim/sgd.h
+    data/builtin/stories.h data/dataset/dataset.h data/dataset/window_batches.h data/text/corpus.h data/text/error.h
+    data/tokenizer/char_tokenizer.h data/tokenizer/tokenizer.h data/tokenizer/tokenizer_files.h
+    train/config/config.h train/config/error.h train/loop/evaluate.h train/loop/generate_text.h
+    train/loop/language_model_task.h train/loop/loaded_model.h train/loop/session.h train/loop/tasks.h
+    train/loop/trainer.h train/run/atomic_file.h train/run/new_run.h train/run/parameters_file.h)
+set(unread ${public_headers})
+while(unread)
+  list(POP_FRONT unread header)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^#include \"")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" include ${include})
+    if(NOT include IN_LIST public_headers)
+      list(APPEND public_headers ${include})
+      list(APPEND unread ${include})
+    endif()
+  endforeach()
+endwhile()
+set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
 string(REPLACE ";" "|" header_list "${public_headers}")
 set(public_include_dir ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Copies of the public headers, below maki/")
 list(TRANSFORM public_headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_files)

@@ -34,8 +34,8 @@ constexpr DType dtype_of() {
   return std::is_same_v<T, float> ? DType::float32 : std::is_same_v<T, double> ? DType::float64 : DType::int32;
 }
 
-/// Calls body.operator()<float>() or body.operator()<double>() and returns its result. Throws Error for int32, which
-/// holds ids, targets and masks and takes part in no arithmetic.
+/// Calls `body.operator()<float>()` or `body.operator()<double>()` and returns its result. Throws Error for int32,
+/// which holds ids, targets and masks and takes part in no arithmetic.
 template <class Body>
 decltype(auto) dispatch(DType dtype, Body&& body) {
   check(dtype != DType::int32, "dispatch: arithmetic needs float32 or float64; got int32");

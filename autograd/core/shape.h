@@ -54,6 +54,7 @@ std::string to_string(const Shape& shape);  ///< "[2, 3]"
 
 }  // namespace maki
 
+/// @cond
 template <>
 struct fmt::formatter<maki::Shape> : fmt::formatter<std::string> {
   template <class Context>
@@ -61,3 +62,4 @@ struct fmt::formatter<maki::Shape> : fmt::formatter<std::string> {
     return fmt::formatter<std::string>::format(maki::to_string(shape), context);
   }
 };
+/// @endcond

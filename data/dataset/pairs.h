@@ -23,8 +23,8 @@ struct LinePair {
 enum class PairKind : std::uint8_t { translation, labels };
 
 /// The pairs of a corpus of two files, whose lines correspond, or of one file with a source, a tab and a target in each
-/// line; or of any number of files in which every line has one tab, which are parts of one such file. Lines end with \n
-/// or \r\n. The lines are views of corpus.text, which must outlive them. Throws CorpusError, naming files and lines, if
+/// line; or of any number of files in which every line has one tab, which are parts of one such file. Lines end with LF
+/// or CRLF. The lines are views of corpus.text, which must outlive them. Throws CorpusError, naming files and lines, if
 /// the files have different numbers of lines, if a source or target is empty, or if a line does not have exactly one
 /// tab; if check_columns() throws (data/dataset/columns.h); and if the corpus consists of tokens, of more than two
 /// other files, or of a directory of several.

@@ -31,7 +31,7 @@ class DocumentReader {
 
   /// `name` is that of the file, for messages. `end` is called at the end of every document.
   DocumentReader(const DocumentOptions& options, std::string name, TextSink text, std::function<void()> end);
-  /// Reads a block of well-formed UTF-8, which may end anywhere. Lines end with \n or \r\n; of lines of JSON, those
+  /// Reads a block of well-formed UTF-8, which may end anywhere. Lines end with LF or CRLF; of lines of JSON, those
   /// with nothing but spaces and tabs are skipped. Throws CorpusError, naming the line, for a line that is not a JSON
   /// object with the field.
   void push(std::string_view block);
@@ -61,8 +61,8 @@ void note_on_separators(const DocumentOptions& options, std::int64_t separators,
 
 /// The text in a field of a line of JSON; fields of objects inside the object do not count. Throws CorpusError unless
 /// the line is an object that has this field once, as a string, and is nested at most 1,000 times; and for valid JSON
-/// that has a number beyond 10^4932 or half of a surrogate pair (\ud83d alone), which is no character. The message says
-/// what is wrong ("is not JSON: …"); the caller puts the name of the line before it.
+/// that has a number beyond 10^4932 or half of a surrogate pair (the escape ud83d alone), which is no character. The
+/// message says what is wrong ("is not JSON: …"); the caller puts the name of the line before it.
 std::string json_text_field(std::string_view line, const std::string& field);
 
 }  // namespace maki

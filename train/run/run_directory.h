@@ -84,8 +84,9 @@ class RunDirectory {
   FileSystem& fs_;
 };
 
-/// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n from 1 for which there is no such
-/// path. The stem of "-" is "stdin", that of "@stories:100" is "stories". Throws Error if a path cannot be looked up.
+/// The path of a run whose user names none: `runs/STEM-N`, where STEM is the stem of the first corpus ("stdin" for "-",
+/// "stories" for "@stories:100") and N the lowest number from 1 for which there is no such path. Throws Error if a path
+/// cannot be looked up.
 std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
