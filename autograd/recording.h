@@ -46,8 +46,8 @@ class Recording {
 
 /// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
 /// evaluation computes the same loss as training, at the same speed. Only products make a difference, and not on every
-/// CPU: those with AMX, see docs/design.md. Without Recording and AsRecorded, they use the algorithm of all CPUs, which
-/// is as fast for the few rows of generation.
+/// CPU: those with AMX, see docs/decisions/016-amx.md. Without Recording and AsRecorded, they use the algorithm of all
+/// CPUs, which is as fast for the few rows of generation.
 class AsRecorded {
  public:
   AsRecorded();

@@ -10,7 +10,7 @@
 namespace maki {
 namespace {
 
-// Chosen by measurement; see "Evaluation that learns while it reads" in docs/design.md.
+// Chosen by measurement; see docs/decisions/047-context-mixing.md.
 constexpr float kBias = 0.3F, kCertainty = 3;
 constexpr float kFirstRate = 0.02F, kLastRate = 0.0005F, kRateDecay = 150'000;  // of the mixers, by decisions
 constexpr float kResultsRate = 0.002F;

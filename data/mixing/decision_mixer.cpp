@@ -5,7 +5,7 @@
 namespace maki {
 namespace {
 
-// Chosen by measurement; see "Evaluation that learns while it reads" in docs/design.md.
+// Chosen by measurement; see docs/decisions/047-context-mixing.md.
 constexpr float kFirstWeights = 6.5F;  // their sum, at first
 constexpr float kCorrectionRate = 0.02F;
 constexpr float kMinMixed = 1e-5F;

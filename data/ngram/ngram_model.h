@@ -18,7 +18,7 @@
 namespace maki {
 
 /// The longest n-grams that are counted: six tokens, the last of which is predicted from the five before. Of the
-/// lengths 3 to 6 it had the lowest loss (docs/design.md).
+/// lengths 3 to 6 it had the lowest loss (docs/decisions/044-counting.md).
 inline constexpr int kMaxCountedNgram = 6;
 
 /// The last tokens of a text, as a model needs them to predict the next one. Empty at the beginning of a text. Belongs

@@ -111,7 +111,7 @@ TEST_CASE("gemm: on tiles products down to 1e-30 keep their precision", "[gemm]"
   }
   force_target("amx");
   REQUIRE(LongProduct(1000, 0, 1e-15).error(LongProduct::m, true) < 6e-7);
-  REQUIRE(LongProduct(1000, 0, 1e-17).error(LongProduct::m, true) < 1e-2);  // products of 1e-34: docs/design.md
+  REQUIRE(LongProduct(1000, 0, 1e-17).error(LongProduct::m, true) < 1e-2);  // 1e-34: docs/decisions/016-amx.md
   REQUIRE(LongProduct(1000, 0, 1e15).error(LongProduct::m, true) < 6e-7);
   force_target("");
 }

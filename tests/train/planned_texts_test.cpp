@@ -40,12 +40,13 @@ std::string file_text(const std::string& path) {
 
 std::string documents(const std::string& name) { return file_text(std::string(MAKI_SOURCE_DIR) + "/docs/" + name); }
 
-std::string code() {
+// The files below these folders, one after the other in the order of their paths.
+std::string files_below(const std::vector<std::string>& folders, const std::string& extension) {
   std::vector<std::string> paths;
-  for (const char* const folder : {"autograd", "nn", "optim"}) {
+  for (const std::string& folder : folders) {
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(std::string(MAKI_SOURCE_DIR) + "/" + folder)) {
-      if (entry.path().extension() == ".cpp") paths.push_back(entry.path().string());
+      if (entry.path().extension() == extension) paths.push_back(entry.path().string());
     }
   }
   std::ranges::sort(paths);
@@ -123,10 +124,10 @@ std::vector<Text> texts() {
           {"reviews (TSV), 14 kB", reviews()},
           {"GNU General Public License 3, 35 kB", file_text("/usr/share/common-licenses/GPL-3")},
           {"chat (JSON lines), 57 kB", chat()},
-          {"design.md", documents("design.md")},
+          {"a design document, 124 kB", files_below({"docs/decisions"}, ".md")},
           {"tour.ja.md", documents("tour.ja.md")},
           {"sales (CSV), 100 kB", table()},
-          {"C++, 420 kB", code()},
+          {"C++, 420 kB", files_below({"autograd", "nn", "optim"}, ".cpp")},
           {"neko.ja.txt", file_text(shared + "neko.ja.txt")},
           {"tinyshakespeare", file_text(shared + "tinyshakespeare.txt")},
           {"@stories:100000", "", "@stories:100000"},

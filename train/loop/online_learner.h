@@ -18,7 +18,8 @@
 
 namespace maki {
 
-/// The default rate and decay are the best of the combinations that were tried on tinyshakespeare (docs/design.md).
+/// The default rate and decay are the best of the combinations that were tried on tinyshakespeare
+/// (docs/learning.md).
 struct AdaptOptions {
   double learning_rate = 5e-4;  ///< at least 0; with 0 nothing is learned
   /// In [0, kMaxAdaptDecay]: the share by which the weights return to the trained ones after each window.

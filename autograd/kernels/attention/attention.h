@@ -80,9 +80,9 @@ struct AttentionShape {
   std::int64_t kv_heads = 0;                                                ///< K, which divides H; 0: K = H
   bool causal = false;                                                      ///< query t sees keys 0 … t + S − T
   bool relative = false;  ///< there is a position term, see RelativeRows
-  /// Operands of products are rounded to bfloat16; see "Operands rounded to bfloat16" in docs/design.md. A number that
-  /// is not finite may then reach other queries than those that see its key, unless a mask hides the key. No effect on
-  /// double and with a position term.
+  /// Operands of products are rounded to bfloat16; see docs/decisions/019-bfloat16-attention.md. A number that is not
+  /// finite may then reach other queries than those that see its key, unless a mask hides the key. No effect on double
+  /// and with a position term.
   bool rounds_operands = false;
   double scale = 1;
   const std::int32_t* key_mask = nullptr;        ///< [B, S], 0 for keys that must not be seen; null: all may be seen
