@@ -54,6 +54,9 @@ class State {
   virtual std::vector<std::pair<std::string, Tensor*>> tensors() = 0;
 };
 
+class Generator;
+struct Encoder;
+
 /// A model that can be trained. Its parameters are in the store of the scope that it was created with.
 ///
 /// Thread safety: const calls may run at the same time if each thread has its own State and no Recording is shared.
@@ -69,6 +72,11 @@ class Model {
 
   /// The value of the training field `model`.
   virtual const char* kind() const = 0;
+  /// This model, if it writes tokens one after the other; else null.
+  virtual const Generator* as_generator() const { return nullptr; }
+  Generator* as_generator() { return const_cast<Generator*>(std::as_const(*this).as_generator()); }
+  /// The encoder, if this model gives a vector for each token of a text; else null.
+  virtual const Encoder* as_encoder() const { return nullptr; }
   /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
   virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
   /// The state that is carried from one batch to the next, for `batch` sequences; null if nothing is carried. Row b of
@@ -94,6 +102,9 @@ class Model {
 /// A model that generates a sequence by predicting one token after another.
 class Generator : public Model {
  public:
+  const Generator* as_generator() const final { return this; }
+  using Model::as_generator;
+
   /// A state that has read nothing, for `batch` sequences. For models that have an encoder, `source` [B, S] is what it
   /// reads, and `source_mask` [B, S] int32 is 0 at padding; an empty mask means that there is none. Throws Error if
   /// such a model is given no source, and if another one is given a source.

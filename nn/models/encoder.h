@@ -93,6 +93,7 @@ class EncoderModel final : public Model {
   EncoderModel(const Scope& scope, const EncoderConfig& config) : encoder(scope, config) {}
 
   const char* kind() const override { return "encoder"; }
+  const Encoder* as_encoder() const override { return &encoder; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return encoder.loss(batch, options);
   }

@@ -93,8 +93,7 @@ TEST_CASE("fill shows the probabilities of the model in descending order") {
   std::vector<std::int32_t> ids = loaded.tokenizer->encode("the maki reel");
   const std::vector<std::size_t> positions = {5, 11};
   for (const std::size_t at : positions) ids[at] = static_cast<std::int32_t>(vocab);
-  const maki::Tensor logits =
-      dynamic_cast<const maki::EncoderModel&>(*loaded.model).encoder.logits(maki::tensor(ids, {1, std::ssize(ids)}));
+  const maki::Tensor logits = loaded.model->as_encoder()->logits(maki::tensor(ids, {1, std::ssize(ids)}));
   std::string filled = "the maki reel";
   REQUIRE(facts.at("masks").size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {

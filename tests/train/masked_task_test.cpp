@@ -146,7 +146,7 @@ TEST_CASE("the accuracy of a masked language model counts its first choices") {
   const MaskedTask task = task_of(config);
   Trainer trainer(config, task);
   for (int i = 0; i < 4; ++i) trainer.step();
-  const Encoder& encoder = dynamic_cast<const EncoderModel&>(trainer.model()).encoder;
+  const Encoder& encoder = *trainer.model().as_encoder();
   std::int64_t correct = 0, targets = 0;
   double loss = 0;
   for (std::int64_t b = 0; b < task.eval_batches(Part::val); ++b) {

@@ -74,7 +74,7 @@ struct Learned {
     }();
     tokenizers = load_tokenizers(state);
   }
-  const Generator& generator() { return dynamic_cast<const Generator&>(trainer.model()); }
+  const Generator& generator() { return *trainer.model().as_generator(); }
 
   Config config;
   std::unique_ptr<Task> task;

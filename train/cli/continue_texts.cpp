@@ -160,7 +160,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
     learner->read(
         ids.at(0), [](const Prediction&) {}, [] { return interrupted() != 0; });
   }
-  const Generator& model = learner ? dynamic_cast<const Generator&>(learner->model()) : loaded.generator();
+  const Generator& model = learner ? *learner->model().as_generator() : loaded.generator();
   Output output(loaded, prompts, how);
   std::vector<TextStart> starts;
   std::int64_t first = 0;  // the text of starts[0]

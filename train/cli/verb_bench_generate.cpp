@@ -33,7 +33,7 @@ class GenerateBench {
   explicit GenerateBench(const Workload& w)
       : store_(dtype_named(w.config.dtype)),
         model_(make_model(w.config, w.vocab_size, Scope(store_))),
-        generator_(dynamic_cast<const Generator*>(model_.get())) {
+        generator_(model_->as_generator()) {
     check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",
           model_->kind());
     store_.seal(static_cast<std::uint64_t>(w.config.seed));

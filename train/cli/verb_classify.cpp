@@ -42,7 +42,7 @@ class Classifier {
           "{}: is a model of kind {} for the task {}, which gives no labels; train one with --model encoder --task "
           "classify on lines of a text, a tab and a label",
           loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
-    encoder_ = &dynamic_cast<const EncoderModel&>(*loaded.model).encoder;
+    encoder_ = loaded.model->as_encoder();
     labels_ = load_labels(loaded.state.labels);
   }
 

@@ -35,10 +35,11 @@ using FloatJson =
     nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
 
 const Encoder& encoder_of(const LoadedModel& loaded) {
-  const auto* const model = dynamic_cast<const EncoderModel*>(loaded.model.get());
-  check(model != nullptr, "{}: is a model of kind {}, which gives no contextual vectors; use a run of --model encoder",
-        loaded.path, loaded.model->kind());
-  return model->encoder;
+  const Encoder* const encoder = loaded.model->as_encoder();
+  check(encoder != nullptr,
+        "{}: is a model of kind {}, which gives no contextual vectors; use a run of --model encoder", loaded.path,
+        loaded.model->kind());
+  return *encoder;
 }
 
 std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& loaded) {

@@ -70,7 +70,7 @@ const Encoder& masked_model(const LoadedModel& loaded) {
         "{}: is a model of kind {} for the task {}, which fills no masks; use a run of the task masked, which --model "
         "encoder learns",
         loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
-  return dynamic_cast<const EncoderModel&>(*loaded.model).encoder;
+  return *loaded.model->as_encoder();
 }
 
 int fill(const FillFlags& o) {

@@ -53,8 +53,8 @@ double floor_of(const Model& model, std::size_t layer) {
 
 // A forward pass over one text. A loss runs any model; a classifier has no target for each token.
 void read_text(const Model& model, const Tensor& ids) {
-  if (const auto* const encoder = dynamic_cast<const EncoderModel*>(&model)) {
-    encoder->encoder.hidden(ids);
+  if (const Encoder* const encoder = model.as_encoder()) {
+    encoder->hidden(ids);
     return;
   }
   Batch batch;

@@ -152,7 +152,7 @@ std::string ClassifyTask::describe_step() const { return pluralize(config_.batch
 
 ClassifyTask::Confusion ClassifyTask::predictions(const Model& model, std::int64_t taken,
                                                   const std::function<bool()>& stop) const {
-  const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
+  const Encoder& encoder = *model.as_encoder();
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));

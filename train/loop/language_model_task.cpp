@@ -78,7 +78,7 @@ void LanguageModelTask::count_ngrams() {
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
   std::unique_ptr<Model> model = maki::make_model(config_, vocab_sizes(), scope);
-  if (prior_) dynamic_cast<Generator&>(*model).use_prior(prior_);
+  if (prior_) model->as_generator()->use_prior(prior_);
   return model;
 }
 
@@ -195,7 +195,7 @@ std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLo
 std::optional<std::string> LanguageModelTask::sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                                      const std::function<bool()>& stop) const {
   constexpr std::int64_t kSampleTokens = 100;
-  const auto* const generator = dynamic_cast<const Generator*>(&model);
+  const Generator* const generator = model.as_generator();
   if (generator == nullptr) return std::nullopt;
   TextOptions options;
   options.generate.max_tokens = kSampleTokens;

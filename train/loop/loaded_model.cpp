@@ -94,8 +94,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
   if (!state.ngram_counts.empty())
-    dynamic_cast<Generator&>(*model).use_prior(
-        std::make_shared<const CountedPrior>(state.ngram_counts, state.vocab_size));
+    model->as_generator()->use_prior(std::make_shared<const CountedPrior>(state.ngram_counts, state.vocab_size));
   if (dtype.empty() || dtype == state.config.dtype) {
     store.assign_offsets();
     seal_with_stored_values(file, store);
@@ -135,7 +134,7 @@ LoadedModel::LoadedModel(const LoadedModel& adapted, MergeAdapters)
       tokenizer(adapted.tokenizer),
       store(adapted.store.dtype()),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
-  if (!state.ngram_counts.empty()) dynamic_cast<Generator&>(*model).use_prior(adapted.generator().prior());
+  if (!state.ngram_counts.empty()) model->as_generator()->use_prior(adapted.generator().prior());
   store.seal_uninitialized();
   merge_adapters(adapted.store, adapter_scale(adapted.state.config), store);
 }
@@ -157,7 +156,7 @@ void LoadedModel::find_specials() {
 }
 
 const Generator& LoadedModel::generator() const {
-  const auto* const generator = dynamic_cast<const Generator*>(model.get());
+  const Generator* const generator = model->as_generator();
   check(generator != nullptr, "{}: is a model of kind {}, which does not generate; use a run of another --model", path,
         model->kind());
   return *generator;

@@ -101,7 +101,7 @@ CheckpointState MaskedTask::data_state() const {
 
 std::vector<ReportLine> MaskedTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
                                             const std::function<bool()>& stop) const {
-  const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
+  const Encoder& encoder = *model.as_encoder();
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   std::int64_t correct = 0, targets = 0;

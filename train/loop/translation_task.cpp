@@ -100,7 +100,7 @@ std::vector<ReportLine> TranslationTask::measure(const Model& model, const Sampl
     }
   }
   const auto results = translate(
-      dynamic_cast<const Generator&>(model), sources, ends_,
+      *model.as_generator(), sources, ends_,
       {.beam_size = options.beam_size, .length_penalty = options.length_penalty, .max_tokens = config_.block_size},
       stop);
   const double loss = sampled.loss.mean;
@@ -140,8 +140,7 @@ std::optional<std::string> TranslationTask::sample(const Model& model, std::uint
   const std::int64_t i = step % pairs.size();
   const std::vector<std::vector<std::int32_t>> source = {pairs.source(i)};
   if (stop && stop()) return std::nullopt;
-  const auto results =
-      translate(dynamic_cast<const Generator&>(model), source, ends_, {.max_tokens = config_.block_size});
+  const auto results = translate(*model.as_generator(), source, ends_, {.max_tokens = config_.block_size});
   return fmt::format("{}\n→ {}\n(target: {})", data_->tokenizers.source->decode_line(source[0]),
                      translated_line(*data_->tokenizers.target, results[0]),
                      data_->tokenizers.target->decode_line(pairs.target(i)));

@@ -10,7 +10,7 @@ ModelWithoutDropout::ModelWithoutDropout(const LoadedModel& loaded) : store(load
   Config config = loaded.state.config;
   config.dropout = config.ngram_dropout = 0;
   model = make_model(config, vocab_sizes(loaded.state), Scope(store));
-  if (!loaded.state.ngram_counts.empty()) dynamic_cast<Generator&>(*model).use_prior(loaded.generator().prior());
+  if (!loaded.state.ngram_counts.empty()) model->as_generator()->use_prior(loaded.generator().prior());
   store.seal_uninitialized();
   dispatch(store.dtype(),
            [&]<class T>() { std::ranges::copy(loaded.store.values().values<T>(), store.values().data<T>()); });
