@@ -101,7 +101,7 @@ std::vector<std::string> tokenizer_names() { return kTokenizerKinds.names(); }
 std::string tokenizer_help() {
   std::vector<std::string> units;
   for (const TokenizerKind* const kind : kTokenizerKinds) units.push_back(fmt::format("per {}", kind->unit));
-  return fmt::format("one token {}", fmt::join(units, ", "));
+  return fmt::format("tokenizer: one token {}", fmt::join(units, ", "));
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,

@@ -12,11 +12,11 @@ void AdaptFlags::check_given(const char* verb) const {
 
 void add_adapt_options(const Command& command, const std::string& help, AdaptFlags& flags) {
   command.add_flag("--adapt", flags.adapt, help);
-  command.add_number("--adapt-lr", flags.options.learning_rate, 0, 1, "learning rate while reading");
+  command.add_number("--adapt-lr", flags.options.learning_rate, 0, 1, "RATE", "learning rate while reading");
   command.add_number("--adapt-window", flags.options.window, 0, kMaxCount,
-                     "tokens that are predicted and then learned at once; 0: half of the context");
-  command.add_number("--adapt-decay", flags.options.decay, 0, kMaxAdaptDecay,
-                     "share by which the weights return to the trained ones after each window");
+                     "number of tokens that are predicted and then learned at once; 0: half of the context");
+  command.add_number("--adapt-decay", flags.options.decay, 0, kMaxAdaptDecay, "FRACTION",
+                     "fraction by which the weights return to the trained ones after each window");
 }
 
 void note_adapt_options(const Command& command, const std::vector<std::string>& more, AdaptFlags& flags) {

@@ -15,11 +15,12 @@ namespace {
 // `option` is "--name", or a short form and then "--name"; in messages "--batch-size" is batch_size. `help` already
 // includes the default.
 template <class Number, class Parse>
-Option add_parsed(CLI::App& parser, const std::string& option, Number& value, const std::string& help, Parse parse) {
+Option add_parsed(CLI::App& parser, const std::string& option, Number& value, const std::string& type,
+                  const std::string& help, Parse parse) {
   std::string name = option.substr(option.find("--") + 2);  // "-n,--samples" is samples
   std::ranges::replace(name, '-', '_');
   const auto set = [&value, parse, name](const std::string& text) { value = parse(name, text); };
-  return Option(*parser.add_option_function<std::string>(option, set, help)->type_name("VALUE")->take_last());
+  return Option(*parser.add_option_function<std::string>(option, set, help)->type_name(type)->take_last());
 }
 
 auto whole_within(double low, double high) {
@@ -75,20 +76,20 @@ Option Command::add_flag(const std::string& name, std::string& value, const std:
 
 Option Command::add_number(const std::string& name, std::int64_t& value, double low, double high,
                            const std::string& help) const {
-  return add_parsed(*parser_, name, value, fmt::format("{} [{}]", help, value), whole_within(low, high));
+  return add_parsed(*parser_, name, value, "N", fmt::format("{} [{}]", help, value), whole_within(low, high));
 }
 
 Option Command::add_number(const std::string& name, std::optional<std::int64_t>& value, double low, double high,
                            const std::string& help) const {
-  return add_parsed(*parser_, name, value, help, whole_within(low, high));
+  return add_parsed(*parser_, name, value, "N", help, whole_within(low, high));
 }
 
-Option Command::add_number(const std::string& name, double& value, double low, double high,
+Option Command::add_number(const std::string& name, double& value, double low, double high, const std::string& type,
                            const std::string& help) const {
   const auto parse = [low, high](const std::string& field, const std::string& text) {
     return parse_number(field, text, low, high);
   };
-  return add_parsed(*parser_, name, value, fmt::format("{} [{}]", help, value), parse);
+  return add_parsed(*parser_, name, value, type, fmt::format("{} [{}]", help, short_number(value)), parse);
 }
 
 void Command::list_under(const std::string& option, const std::string& title) const {

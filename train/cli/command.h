@@ -1,5 +1,5 @@
 // What a verb accepts on the command line, and what was given. CLI11 parses. Its headers take longer to compile than a
-// whole verb, so only command.cpp, command_line.cpp and command_words.cpp include them.
+// whole verb, so only command.cpp, command_line.cpp, command_words.cpp and help.cpp include them.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class Command {
   /// An option with a value, for which `type` stands in help: "--out FILE".
   Option add_option(const std::string& name, std::string& value, const std::string& type,
                     const std::string& help) const;
-  /// The same, for options of which even an empty value differs from none.
+  /// An option with a value that may be empty, which differs from no value: `value` is then not nullopt.
   Option add_option(const std::string& name, std::optional<std::string>& value, const std::string& type,
                     const std::string& help) const;
   /// An option that may be given several times, each time with one value.
@@ -64,16 +64,19 @@ class Command {
   /// An option without a value, which sets `value` to true. "--name,!--no-name" has a second form, which sets it to
   /// false. CLI11 also accepts "--name=TEXT", with TEXT a boolean or a whole number (above 0 is true).
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
-  /// The same, but sets `value` to "true" or "false", or to any TEXT of "--name=TEXT", which the caller must check.
+  /// An option without a value, which sets `value` to "true", in the form --no-name to "false", or to any TEXT of
+  /// "--name=TEXT", which the caller must check.
   Option add_flag(const std::string& name, std::string& value, const std::string& help) const;
   /// An option with a number in [low, high], parsed by number.h like the fields of the configuration; parsing the
   /// command line throws Error for any other text. The current `value` is the default, which is appended to `help`. An
-  /// optional number stays nullopt if it is not given, and its `help` says what that means.
+  /// optional number stays nullopt if it is not given, and its `help` says what that means. In help, N stands for a
+  /// whole number, and `type` for any other one: "--dropout PROBABILITY".
   Option add_number(const std::string& name, std::int64_t& value, double low, double high,
                     const std::string& help) const;
   Option add_number(const std::string& name, std::optional<std::int64_t>& value, double low, double high,
                     const std::string& help) const;
-  Option add_number(const std::string& name, double& value, double low, double high, const std::string& help) const;
+  Option add_number(const std::string& name, double& value, double low, double high, const std::string& type,
+                    const std::string& help) const;
 
   /// Lists an option that the command has in help under `title`, as Option::list_under() does.
   void list_under(const std::string& option, const std::string& title) const;

@@ -6,45 +6,28 @@
 #include <memory>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
 #include "autograd/core/check.h"
 #include "train/cli/command_words.h"
+#include "train/cli/help.h"
 #include "train/cli/verbs.h"
 
 namespace maki {
 
 namespace {
 
-// CLI11's help, with aliases such as -o, without the mark {false} of options such as --no-bias and without the types of
-// positional arguments.
-class Help : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, positional);
-    constexpr std::string_view kCli11NegationMark = "{false}";
-    if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
-      name.erase(at, kCli11NegationMark.size());
-    const std::string alias = positional ? "" : short_alias(name);
-    return alias.empty() ? name : alias + ',' + name;
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
-    return CLI::Formatter::make_option_opts(option);
-  }
-};
-
 // The program with its verbs.
 struct Parser {
   Parser() : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
     app.set_version_flag("--version", MAKI_VERSION, "Print the version");
     app.set_help_flag("-h,--help", "Print this help");
-    app.formatter(std::make_shared<Help>());
-    app.get_formatter()->column_width(42);
-    app.get_formatter()->label("SUBCOMMAND", "VERB");
+    app.formatter(make_help_formatter(help_columns()));
     app.footer(
-        "To get started:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
-        "Help for a verb:  maki VERB --help   (or: maki help VERB)");
+        "To get started:\n"
+        "  maki train @stories         (or with a text file of your own)\n"
+        "  maki generate runs/stories-1\n"
+        "Help for a verb:\n"
+        "  maki VERB --help            (or: maki help VERB)");
     add_verbs(Command(app, actions));
     require_verbs(app);
   }

@@ -12,7 +12,7 @@
 namespace maki {
 
 void add_drawing_options(const Command& command, DrawingOptions& o) {
-  command.add_option("--out", o.out, "FILE.svg", "draw to this file, as SVG");
+  command.add_option("--out", o.out, "FILE", "draw to this file, as SVG");
   add_force(command, o.force);
   command.add_option("--lang", o.lang, fmt::format("{}", fmt::join(languages(), "|")),
                      "language of the words in the drawing [en]");

@@ -17,7 +17,8 @@
 namespace maki {
 
 void add_checkpoint_option(const Command& command, std::string& checkpoint) {
-  command.add_option("--checkpoint", checkpoint, "WHICH", "checkpoint to use: last, best or a step [best, else last]");
+  command.add_option("--checkpoint", checkpoint, "last|best|STEP",
+                     "checkpoint to use: the last, the best, or that of a step [best, else last]");
 }
 
 void add_threads_option(const Command& command, std::int64_t& threads) {
@@ -27,21 +28,22 @@ void add_threads_option(const Command& command, std::int64_t& threads) {
 void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty) {
   constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
   command.add_number("--beam", beam_size, 1, kMaxBeam,
-                     "models that translate: hypotheses that beam search keeps; 1: greedy search");
-  command.add_number("--length-penalty", length_penalty, 0, kMaxLengthPenalty,
-                     "models that translate: a higher value prefers longer translations");
+                     "number of hypotheses that beam search keeps when a model translates; 1: greedy search");
+  command.add_number("--length-penalty", length_penalty, 0, kMaxLengthPenalty, "EXPONENT",
+                     "exponent of the length by which the score of a translation is divided: a higher one prefers "
+                     "longer translations");
 }
 
 void add_special_option(const Command& command, const std::string& texts, bool& special) {
   command.add_flag(
       "--special", special,
-      fmt::format("special tokens that are written in {}, such as <|endoftext|>, are these tokens", texts));
+      fmt::format("read special tokens that are written in {}, such as <|endoftext|>, as these tokens", texts));
 }
 
 void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
                          std::string& checkpoint, std::int64_t& threads) {
   command.add_option("--unknown", unknown, "error|skip|replace",
-                     fmt::format("what to do with characters of {} that are not in the vocabulary [error]", texts));
+                     fmt::format("treatment of characters of {} that are not in the vocabulary [error]", texts));
   add_special_option(command, texts, special);
   add_checkpoint_option(command, checkpoint);
   add_threads_option(command, threads);
@@ -65,12 +67,16 @@ const char* title_of(const Field& field) {
   return "Run (may change on --resume)";
 }
 
-// " [value]", without the quotes of a text; "" for an empty text.
+// " [value]" as help shows it; "" if there is none.
 std::string shown_default(const Field& field) {
-  const std::string value = field_text(Config{}, field);
-  const bool quoted = value.front() == '\'' || value.front() == '"';
-  const std::string bare = quoted ? value.substr(1, value.size() - 2) : value;
-  return bare.empty() ? "" : fmt::format(" [{}]", bare);
+  const Config defaults;
+  const auto* const text = std::get_if<std::string Config::*>(&field.member);
+  const auto* const decimal = std::get_if<double Config::*>(&field.member);
+  std::string value = field.usual;
+  if (value.empty() && text != nullptr) value = defaults.**text;
+  if (value.empty() && decimal != nullptr) value = short_number(defaults.**decimal);
+  if (value.empty() && text == nullptr && !field.is_list()) value = field_text(defaults, field);
+  return value.empty() ? "" : fmt::format(" [{}]", value);
 }
 
 }  // namespace
@@ -79,15 +85,15 @@ Option ConfigFlags::add(Given& given) {
   const Field& field = *given.field;
   const std::string option = field.option(), help = field.help + shown_default(field);
   if (field.is_boolean()) return command_.add_flag(option + ",!--no-" + option.substr(2), given.text, help);
-  if (field.is_list()) return command_.add_list(option, given.list, "GLOB", field.help);
-  const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
-  return command_.add_option(option, given.text, type, help);
+  if (field.is_list()) return command_.add_list(option, given.list, field.type, help);
+  return command_.add_option(option, given.text, field.type, help);
 }
 
 ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names) : command_(command) {
   const Option preset = command.add_option(
       "--preset", preset_, "NAME", fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
-  const Option file = command.add_option("--config", config_file_, "FILE", "TOML file that sets fields by their names");
+  const Option file =
+      command.add_option("--config", config_file_, "FILE", "TOML file that sets options by their names, with _ for -");
   if (names.empty()) {
     preset.list_under(kCommonOptions);
     file.list_under(kCommonOptions);

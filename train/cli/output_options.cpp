@@ -9,7 +9,7 @@
 namespace maki {
 
 void add_force(const Command& command, bool& force) {
-  command.add_flag("--force", force, "replace what is there already, unless this command reads it");
+  command.add_flag("--force", force, "replace an output that exists already, unless this command reads it");
 }
 
 void check_force(const char* option, const std::string& out, bool force) {

@@ -16,11 +16,11 @@ constexpr double kMinRepetitionPenalty = 0.01, kMaxPenalty = 100, kMaxLogProbabi
 
 void add_penalties(const Command& command, Sampling& sampling) {
   command.add_number(
-      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty,
+      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty, "FACTOR",
       "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
-  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty,
+  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
                      "subtract this from the logit of a token for each of its occurrences in the new text");
-  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty,
+  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
                      "subtract this from the logits of all tokens that occur in the new text");
 }
 
@@ -55,23 +55,24 @@ std::vector<std::string> add_sampling_options(const Command& command, SamplingFl
   Sampling& sampling = texts.text.generate.sampling;
   command.add_number("-n,--samples", texts.samples, 1, kMaxCount,
                      "number of texts to generate, separated by lines of ---");
-  command.add_number("--temperature", sampling.temperature, 0, kMaxCount,
+  command.add_number("--temperature", sampling.temperature, 0, kMaxCount, "NUMBER",
                      "sampling temperature: higher is more random; 0: always the most likely token");
   command.add_number("--top-k", sampling.top_k, 0, kMaxCount, "sample from the k most likely tokens only; 0: from all");
-  command.add_number("--top-p", sampling.top_p, 0, 1,
+  command.add_number("--top-p", sampling.top_p, 0, 1, "PROBABILITY",
                      "sample from the smallest set of most likely tokens whose total probability reaches this value");
-  command.add_number("--min-p", sampling.min_p, 0, 1,
-                     "sample from tokens that have at least this share of the probability of the most likely one");
+  command.add_number("--min-p", sampling.min_p, 0, 1, "FRACTION",
+                     "sample from tokens that have at least this fraction of the probability of the most likely one");
   add_penalties(command, sampling);
   command.add_list(
-      "--logit-bias", flags.logit_bias, "TOKEN=BIAS",
+      "--logit-bias", flags.logit_bias, "TOKEN=NUMBER",
       "add a number to the logit of a token, given by its id or its text: 5=-2, or the=1.5; may be repeated");
   command.add_number("--seed", flags.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
   command.add_list("--stop", texts.text.stop, "TEXT", "stop generating before this string; may be repeated");
   command.add_option("--overflow", flags.overflow, "recompute|stop",
-                     "when the context window is full: continue from its second half, or stop [recompute]");
-  command.add_number("--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
-                     "with --json: the log-probability of every token, and of this number of the most likely ones");
+                     "reaction to a full context window: recompute its second half and go on, or stop [recompute]");
+  command.add_number(
+      "--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
+      "print the log-probability of every token, and of this number of the most likely ones; needs --json");
   return {"--samples",           "--temperature",      "--top-k",      "--top-p", "--min-p", "--repetition-penalty",
           "--frequency-penalty", "--presence-penalty", "--logit-bias", "--seed",  "--stop",  "--overflow",
           "--logprobs"};

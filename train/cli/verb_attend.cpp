@@ -228,14 +228,13 @@ void add_attend(const Command& maki) {
   command.add_argument("RUN", o->run, "run directory or .maki file").require();
   command
       .add_option("--prompt", o->prompt, "TEXT",
-                  "the text that the model reads; in one that fills masks, [MASK] stands for a token")
+                  "text that the model reads; for a masked language model, [MASK] stands for one token")
       .require();
-  command.add_option("--layer", o->layer, "N|all", "layer to draw, from 0 on [all]");
-  command.add_option("--head", o->head, "N|all", "head to draw, from 0 on [all]");
-  command.add_option("--kind", o->kind, "cross|encoder|decoder",
-                     "models that translate: which attention to draw [cross]");
+  command.add_option("--layer", o->layer, "N|all", "layer to draw, counted from 0 [all]");
+  command.add_option("--head", o->head, "N|all", "head to draw, counted from 0 [all]");
+  command.add_option("--kind", o->kind, "cross|encoder|decoder", "attention to draw, if the model translates [cross]");
   command.add_option("--target", o->target, "TEXT",
-                     "models that translate: the text that the model writes [its own translation, by greedy search]");
+                     "translation whose attention is drawn, if the model translates [its own, by greedy search]");
   add_drawing_options(command, o->drawing);
   add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
   command.set_action([o] { return attend(*o); });

@@ -20,11 +20,11 @@ namespace {
 constexpr std::int64_t kProfiledSteps = 5;  // chosen without a measurement
 
 constexpr const char* kCountingConventions =
-    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
-    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
-    "once, position embeddings do not count). Attention is counted as if it were not causal. The peak is measured\n"
-    "with independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth with a\n"
-    "copy far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models\n"
+    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a "
+    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts "
+    "once, position embeddings do not count). Attention is counted as if it were not causal. The peak is measured "
+    "with independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth with a "
+    "copy far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models "
     "from published comparisons; presets are those of maki train.";
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
@@ -150,7 +150,7 @@ WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::stri
       "--workload", name_, "NAME",
       fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")));
   command.add_number("--vocab-size", vocab_size_, 0, kMaxCount,
-                     "size of the vocabulary; 0: that of the workload, else 65");
+                     "number of tokens in the vocabulary; 0: that of the workload, else 65");
   add_memory_option(command, force_);
 }
 
@@ -203,7 +203,7 @@ void add_bench(const Command& maki) {
   command.set_footer(kCountingConventions);
   const auto o = std::make_shared<BenchOptions>(command);
   command.add_number("--steps", o->steps, 0, kMaxCount,
-                     "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+                     "number of steps to time; 0: as many as fit into three seconds, from 10 to 1000");
   command.add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(command);
   add_bench_generate(command);

@@ -113,10 +113,10 @@ void add_bench_gemm(const Command& bench) {
   const Command command = bench.add_verb("gemm", "Benchmark matrix products, each verified before it is timed");
   const auto o = std::make_shared<GemmOptions>();
   command.add_argument("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32").require();
-  command.add_option("--transpose", o->transpose, "TEXT",
-                     "which operands are stored transposed (T) and which are not (N): NN, NT, TN or TT [NN]");
+  command.add_option("--transpose", o->transpose, "NN|NT|TN|TT",
+                     "operands that are stored transposed (T) or not (N) [NN]");
   command.add_option("--precision", o->precision, "float32|bfloat16",
-                     "what the operands are rounded to before they are multiplied [float32]");
+                     "data type to which the operands are rounded before they are multiplied [float32]");
   command.add_flag("--packed", o->packed, "prepack the right operand, as is done for weights that are reused");
   add_threads_option(command, o->threads);
   command.add_flag("--json", o->json, "print the results as JSON");

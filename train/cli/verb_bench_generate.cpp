@@ -137,7 +137,7 @@ void add_bench_generate(const Command& bench) {
       "generate", "Benchmark token-by-token generation against reading every weight once at the measured bandwidth");
   const auto o = std::make_shared<BenchGenerateFlags>(command);
   command.add_number("--steps", o->windows, 0, kMaxCount,
-                     "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
+                     "number of context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return bench_generate(*o); });
 }

@@ -143,7 +143,7 @@ void add_embed(const Command& maki) {
   command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
   command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").require();
   command.add_option("--word", o->word, "TEXT",
-                     "compare the occurrences of this word instead: the means of the vectors of its tokens");
+                     "compare the occurrences of this word, by the means of the vectors of its tokens");
   command.add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
   command.add_option("--npy", o->npy, "FILE",
                      "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]");

@@ -223,8 +223,7 @@ void add_reading_options(const Command& command, EvalOptions& o) {
     if (field.is_boolean()) {
       command.add_flag(option + ",!--no-" + option.substr(2), *value, field.help);
     } else {
-      const std::string type = field.choices.empty() ? "TEXT" : fmt::format("{}", fmt::join(field.choices, "|"));
-      command.add_option(option, *value, type, field.help);
+      command.add_option(option, *value, field.type, field.help);
     }
   }
   command.add_list("--include", o.include, "GLOB", find_field("include").help);
@@ -237,29 +236,31 @@ void add_eval(const Command& maki) {
   const Command command = maki.add_verb("eval", "Measure the loss of a model on a text");
   const auto o = std::make_shared<EvalOptions>();
   command.add_argument("RUN", o->run, "run directory or .maki file").require();
-  command.add_argument("CORPUS", o->corpus, "files, directories, - or @stories [the corpus of the run]");
+  command.add_argument(
+      "CORPUS", o->corpus,
+      "files, directories, - for standard input, or a built-in text such as @stories [the corpus of the run]");
   add_checkpoint_option(command, o->checkpoint);
   command.add_number("--eval-batches", o->eval_batches, 0, kMaxCount,
-                     "batches to evaluate, spread evenly over the text; 0: all");
-  command.add_number(
-      "--stride", o->stride, 1, kMaxCount,
-      "distance of overlapping windows, each of which predicts only its last tokens [block_size: no overlap]");
-  command.add_flag("--per-file", o->per_file, "also measure every file by itself");
+                     "number of batches to evaluate, spread evenly over the text; 0: all");
+  command.add_number("--stride", o->stride, 1, kMaxCount,
+                     "distance in tokens of overlapping windows, each of which predicts only its last tokens "
+                     "[block_size: no overlap]");
+  command.add_flag("--per-file", o->per_file, "measure every file by itself, too");
   command.add_flag("--by-position", o->by_position,
-                   "also report the mean loss at each position of a window; --json has all of them");
+                   "report the mean loss at the positions of a window, too; --json has all of them");
   command.add_option("--unknown", o->unknown, "error|skip|replace",
-                     "what to do with characters that are not in the vocabulary [error]");
+                     "treatment of characters of the text that are not in the vocabulary [error]");
   add_reading_options(command, *o);
   add_special_option(command, "the text", o->special);
   add_search_options(command, o->measure.beam_size, o->measure.length_penalty);
   add_threads_option(command, o->threads);
   add_adapt_options(command,
-                    "also read the text in order and learn each window after predicting it; the run is left as it is",
+                    "read the text in order, too, and learn each window after predicting it; the run is left as it is",
                     o->adapting);
   command.add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
-                   "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
+                   "count n-grams, words and repetitions while reading, and mix them with the network [true]");
   command.add_option("--against", o->against, fmt::format("{}", fmt::join(compressor_names(), "|")),
-                     "compressor to compare with on the same text, if it is installed");
+                     "compressor to compare with on this text; it must be installed");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o, command] {
     note_adapt_options(command, {"--adapt-counts"}, o->adapting);

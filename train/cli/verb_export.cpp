@@ -37,14 +37,21 @@ void add_export(const Command& maki) {
   const Command command = maki.add_verb("export", "Write a model for another program");
   const auto o = std::make_shared<ExportFlags>();
   command.add_argument("RUN", o->run, "run directory or .maki file").require();
-  command.add_option("--format", o->format, "FORMAT", export_format_help()).require();
-  command.add_option("--out", o->options.out.path, "PATH", "directory for hf and maki, else file").require();
+  command
+      .add_option("--format", o->format, fmt::format("{}", fmt::join(export_format_names(), "|")),
+                  "format to write (" + export_format_help() + ")")
+      .require();
+  command
+      .add_option("--out", o->options.out.path, "PATH",
+                  "directory to write for hf and maki, or file for the other formats")
+      .require();
   add_force(command, o->options.out.force);
-  command.add_option("--gguf-type", o->options.gguf_type, "f32|f16|q8_0", "gguf: numbers of the matrices [f32]");
+  command.add_option("--gguf-type", o->options.gguf_type, "f32|f16|q8_0",
+                     "data type of the matrices in a GGUF file [f32]");
   command.add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
-                   "gguf, llm.c: write a model with the exact GELU although the program computes its tanh form");
-  command.add_option("--checkpoint", o->checkpoint, "WHICH",
-                     "checkpoint to export: last, best or a step [best, else last]");
+                   "write a model with the exact GELU although the other program computes its tanh form (gguf, llm.c)");
+  command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",
+                     "checkpoint to export: the last, the best, or that of a step [best, else last]");
   command.add_flag("--json", o->json, "print the paths of the files as JSON");
   command.set_action([o] { return export_run(*o); });
 }

@@ -127,19 +127,19 @@ int generate(GenerateFlags& o) {
 
 void add_prompt_options(const Command& command, GenerateFlags& o) {
   command.add_argument("RUN", o.run, "run directory or .maki file").require();
-  command.add_argument("INPUT", o.input, "-: read the prompt from standard input; a trailing newline is dropped");
+  command.add_argument("INPUT", o.input, "prompt: - reads it from standard input, without a trailing newline");
   command.add_option("--prompt", o.prompt, "TEXT", "text to continue");
   command.add_option("--prompt-file", o.prompt_file, "FILE",
                      "file with the text to continue; every byte counts, including a final newline");
   command.add_option("--prompts", o.prompts, "FILE", "file with a text to continue in each line");
   command.add_flag("--interactive", o.interactive,
-                   "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
+                   "read prompts one after the other and continue each; \\ at the end of a line continues the prompt");
   command.add_flag(
       "--remember", o.remember,
-      "with --interactive: continue what has been said so far, as much as the context holds, not each prompt "
-      "alone; an empty prompt goes on, /clear forgets");
+      "continue what has been said so far, as much as the context holds, not each prompt alone; an empty prompt "
+      "goes on, /clear forgets; needs --interactive");
   command.add_option("--unknown", o.unknown, "error|skip|replace",
-                     "what to do with characters of the prompt that are not in the vocabulary [error]");
+                     "treatment of characters of the prompt that are not in the vocabulary [error]");
   add_special_option(command, "the prompt", o.special);
 }
 

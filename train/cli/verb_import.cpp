@@ -67,10 +67,10 @@ void add_import(const Command& maki) {
       .add_argument("PATH", o->path,
                     "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
       .require();
-  command.add_option("--out", o->out, "TEXT", "run directory; default runs/<path>-<n>");
+  command.add_option("--out", o->out, "DIR", "directory of the run [runs/<path>-<n>]");
   add_force(command, o->force);
   command.add_option("--tokenizer", o->tokenizer, "FILE",
-                     "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the one beside the model]");
+                     "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the file beside the model]");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return import_model(*o); });
 }

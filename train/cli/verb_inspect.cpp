@@ -174,7 +174,8 @@ void add_inspect(const Command& maki) {
   const Command command = maki.add_verb("inspect", "Show what a run, a checkpoint or a token file contains");
   const auto o = std::make_shared<InspectOptions>();
   command.add_argument("PATH", o->path, "run directory, .maki file, or token file").require();
-  command.add_option("--checkpoint", o->checkpoint, "WHICH", "checkpoint to show: last, best or a step [last]");
+  command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",
+                     "checkpoint to show: the last, the best, or that of a step [last]");
   command.add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return inspect(*o); });

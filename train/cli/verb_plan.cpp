@@ -86,8 +86,9 @@ void add_plan(const Command& maki) {
       .add_argument("CORPUS", o->corpus,
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
-  command.add_option("--minutes", o->minutes, "TIME",
-                     fmt::format("time to plan for, in minutes, or such as 90s or 1h [{}]", kUsualMinutes));
+  command.add_option(
+      "--minutes", o->minutes, "TIME",
+      fmt::format("time to plan for, in minutes unless a unit follows, as in 90s or 1h [{}]", kUsualMinutes));
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return print_plan(*o); });
 }

@@ -74,9 +74,11 @@ void add_positions(const Command& maki) {
   const Command command =
       maki.add_verb("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
   const auto o = std::make_shared<PositionsFlags>();
-  command.add_number("--base", o->base, 0, kMaxPositionBase, "base of the wavelengths, the --position-base of a model");
-  command.add_number("--width", o->width, 1, kMaxHeatMapSide, "columns of the encoding, the --n-embd of a model");
-  command.add_number("--length", o->length, 1, kMaxHeatMapSide, "number of positions, from 0 on");
+  command.add_number("--base", o->base, 0, kMaxPositionBase, "NUMBER",
+                     "base of the wavelengths (the --position-base of a model)");
+  command.add_number("--width", o->width, 1, kMaxHeatMapSide,
+                     "number of columns of the encoding (the --n-embd of a model)");
+  command.add_number("--length", o->length, 1, kMaxHeatMapSide, "number of positions, counted from 0");
   add_drawing_options(command, o->drawing);
   command.set_action([o] { return positions(*o); });
 }

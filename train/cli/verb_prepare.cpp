@@ -99,7 +99,8 @@ void add_prepare(const Command& maki) {
       .add_argument("CORPUS", o->corpus,
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
-  command.add_option("--out", o->out, "PATH", "the token file to write; for other formats a directory").require();
+  command.add_option("--out", o->out, "PATH", "token file to write, or directory for the formats nanogpt and llm.c")
+      .require();
   add_force(command, o->force);
   command.add_option(
       "--tokenizer-file", o->tokenizer_file, "PATH",
@@ -107,7 +108,7 @@ void add_prepare(const Command& maki) {
       "with merges.txt beside it, or .tiktoken file");
   add_special_option(command, "the text", o->special);
   command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
-                     "what to write; nanogpt and llm.c: train.bin, val.bin and the tokenizer [maki]");
+                     "format to write (nanogpt and llm.c: train.bin, val.bin and the tokenizer) [maki]");
   command.add_flag("--json", o->json, "print the facts as JSON");
   command.set_action([o] { return prepare(*o); });
 }

@@ -193,7 +193,7 @@ void add_tokenizer_encode(const Command& tokenizer) {
   command.add_flag("--lines", o->lines,
                    "encode each line by itself, without its end, and print one line of ids for it");
   command.add_flag("--special", o->special,
-                   "special tokens that are written in the text, such as <|endoftext|>, are these tokens");
+                   "read special tokens that are written in the text, such as <|endoftext|>, as these tokens");
   command.add_flag("--json", o->json, "print the number of bytes and tokens, and the ids, as JSON");
   add_threads_option(command, o->threads);
   command.set_action([o] { return encode(*o); });

@@ -73,7 +73,7 @@ void add_tokenizer_train(const Command& tokenizer) {
       .add_argument("CORPUS", o->corpus,
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
-  command.add_option("--out", o->out, "FILE", "the file to write").require();
+  command.add_option("--out", o->out, "FILE", "tokenizer.json file to write").require();
   add_force(command, o->force);
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return train_tokenizer(*o); });

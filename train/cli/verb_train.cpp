@@ -16,17 +16,18 @@ void add_train(const Command& maki) {
                        "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
   command.add_option(
       "--minutes", options->minutes, "TIME",
-      "learn as much as possible in this time, in minutes, or such as 90s or 1h: chooses whatever no "
-      "option sets, from the text and from measured step times [1, unless the number of steps is set, or "
-      "a preset or file that sets it]");
+      "learn as much as possible in this time, in minutes unless a unit follows, as in 90s or 1h: whatever no "
+      "option sets is chosen from the text and from measured step times [1, unless an option, a preset or a "
+      "file sets the number of steps]");
   command.add_flag("--explain", options->explain,
-                   "of a run that is planned: print every value that was chosen, and why");
+                   "print every value that the plan of a run with a time limit chose, and why");
   command.add_option("--resume", options->resume, "RUN", "resume the run in this directory");
-  command.add_option("--checkpoint", options->checkpoint, "WHICH",
-                     "with --resume: go back to this checkpoint (best or a step)");
-  command.add_flag("--rewarm", options->rewarm,
-                   "with --resume: start a new phase of the learning-rate schedule, which ends at --max-steps; "
-                   "--learning-rate, --min-lr and --warmup-steps describe it");
+  command.add_option("--checkpoint", options->checkpoint, "best|STEP",
+                     "checkpoint to go back to, the best or that of a step; needs --resume");
+  command.add_flag(
+      "--rewarm", options->rewarm,
+      "start a new phase of the learning-rate schedule, which ends at --max-steps; --learning-rate, --min-lr "
+      "and --warmup-steps describe it; needs --resume");
   command.add_option("--init-from", options->init_from, "RUN",
                      "start a new run with the weights of this run or checkpoint");
   command.add_option(

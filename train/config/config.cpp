@@ -232,6 +232,22 @@ std::vector<FieldDifference> training_differences(const Config& a, const Config&
   return list;
 }
 
+std::vector<std::string> model_field_names() {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) {
+    if (field.kind == FieldClass::model) names.push_back(field.name);
+  }
+  return names;
+}
+
+const Field& find_field(std::string_view name) {
+  const auto found = std::ranges::find(fields(), name, &Field::name);
+  if (found != fields().end()) return *found;
+  std::vector<std::string> names = {"corpus"};
+  for (const Field& field : fields()) names.push_back(field.name);
+  fail("configuration: unknown field {}{}", truncate_for_message(name), nearest_hint(name, names));
+}
+
 std::vector<Phase> phases_before(const Config& config, std::int64_t step) {
   std::vector<Phase> begun = config.phases;
   std::erase_if(begun, [step](const Phase& phase) { return phase.start >= step; });

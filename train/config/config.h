@@ -90,11 +90,13 @@ struct Field {
   FieldClass kind;
   Member member;
   std::string help;
+  std::string type;                  ///< what stands for the value in help, such as RATE; empty for a boolean
   double low = 0, high = 0;          ///< the range of a number, inclusive
   std::vector<std::string> choices;  ///< the allowed values of a string; empty: any value
   bool flag = true;                  ///< false: there is no command-line option; the field is only in TOML files
   std::int64_t since = 1;            ///< of a training field: the first schema that contains it
   std::string absent = {};           ///< its value in a checkpoint of an older schema, as the text of the option
+  std::string usual = {};            ///< what help says instead of the default in Config; empty: nothing
 
   std::string option() const;  ///< "--" and the name, with - for _
   bool is_training() const { return kind != FieldClass::run; }
@@ -118,7 +120,7 @@ void set_field(Config& config, const Field& field, std::string_view text);
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);
 /// The value of a field as canonical TOML, which is parsed back to the same value.
 std::string field_text(const Config& config, const Field& field);
-/// The same for the phases.
+/// The phases of a configuration as canonical TOML, which is parsed back to the same phases.
 std::string phases_text(const Config& config);
 
 void copy_field(const Field& field, const Config& from, Config& to);

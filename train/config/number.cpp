@@ -30,6 +30,15 @@ double parse_number(std::string_view name, std::string_view text, double low, do
   return parse(name, text, low, high, "a finite decimal number");
 }
 
+std::string short_number(double number) {
+  std::string text = fmt::format("{}", number);
+  const std::size_t exponent = text.find('e');
+  if (exponent == std::string::npos) return text;
+  text.erase(exponent + 2, text.find_first_not_of('0', exponent + 2) - exponent - 2);  // 1e-05
+  if (text[exponent + 1] == '+') text.erase(exponent + 1, 1);
+  return text;
+}
+
 std::string with_separators(std::int64_t number) {
   const std::string digits = fmt::format("{}", number);
   std::string text;

@@ -8,7 +8,7 @@
 
 namespace maki {
 
-/// Upper limits: of counts (chosen without a measurement), of threads (that of set_threads()), and of seeds (a double
+/// Upper limits: of counts, of threads (that of set_threads()), and of seeds (a double
 /// holds integers up to 2^53 = 9.007e15 exactly).
 inline constexpr double kMaxCount = 1e9, kMaxThreads = 1024, kMaxSeed = 9e15;
 
@@ -17,6 +17,8 @@ inline constexpr double kMaxCount = 1e9, kMaxThreads = 1024, kMaxSeed = 9e15;
 std::int64_t parse_integer(std::string_view name, std::string_view text, double low, double high);
 double parse_number(std::string_view name, std::string_view text, double low, double high);
 
+/// The shortest decimal text that is parsed back to the same number, as people write it: "0.001", "1e-5", "10000".
+std::string short_number(double number);
 /// A number with thousands separators: "1,115,394".
 std::string with_separators(std::int64_t number);
 /// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps". The plural ends in s, and after
