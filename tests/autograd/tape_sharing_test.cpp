@@ -10,11 +10,11 @@ using namespace maki;
 
 namespace {
 
-constexpr std::int64_t kElements = 3;
+constexpr std::int64_t kSharedElements = 3;
 
 Tensor sum_of(const Tensor& a, const Tensor& b, double weight_of_b = 1) {
   Tensor y = empty_like(a);
-  for (std::int64_t i = 0; i < kElements; ++i) y.data<double>()[i] = a.at(i) + weight_of_b * b.at(i);
+  for (std::int64_t i = 0; i < kSharedElements; ++i) y.data<double>()[i] = a.at(i) + weight_of_b * b.at(i);
   return y;
 }
 
@@ -33,16 +33,16 @@ Tensor pass_one(const Tensor& x) {
 
 // y = factor · x, and the gradient of x is written or added to by the op.
 Tensor scaled(const Tensor& x, double factor) {
-  return record("scaled", sum_of(zeros({kElements}, DType::float64), x, factor), {x}, [factor](Grads& g) {
+  return record("scaled", sum_of(zeros({kSharedElements}, DType::float64), x, factor), {x}, [factor](Grads& g) {
     const Sink<double> dx = g.in<double>(0);
-    for (std::int64_t i = 0; i < kElements; ++i) dx.put(i, factor * g.out<double>()[i]);
+    for (std::int64_t i = 0; i < kSharedElements; ++i) dx.put(i, factor * g.out<double>()[i]);
   });
 }
 
 struct SharingFixture {
   ParameterStore store{DType::float64};
-  Parameter& a = store.add("a", {kElements}, init::constant(1));
-  Parameter& b = store.add("b", {kElements}, init::constant(2));
+  Parameter& a = store.add("a", {kSharedElements}, init::constant(1));
+  Parameter& b = store.add("b", {kSharedElements}, init::constant(2));
   Tape tape;
   SharingFixture() { store.seal(); }
 
@@ -56,7 +56,7 @@ struct SharingFixture {
       const Tensor other = on_one(first ? u : v);
       return sum(pass_both(u, v), other);
     }();
-    const Tensor cotangent = tensor<double>({1, 10, 100}, {kElements});
+    const Tensor cotangent = tensor<double>({1, 10, 100}, {kSharedElements});
     tape.backward(y, cotangent);
     REQUIRE(cotangent.at(0) == 1);
     REQUIRE(cotangent.at(2) == 100);
@@ -66,12 +66,12 @@ struct SharingFixture {
     return record("sum", sum_of(s, other), {s, other}, [](Grads& g) {
       for (int i = 0; i < 2; ++i) {
         const Sink<double> dx = g.in<double>(i);
-        for (std::int64_t k = 0; k < kElements; ++k) dx.put(k, g.out<double>()[k]);
+        for (std::int64_t k = 0; k < kSharedElements; ++k) dx.put(k, g.out<double>()[k]);
       }
     });
   }
   void require_gradients(double of_a, double of_b) const {
-    for (std::int64_t i = 0, power = 1; i < kElements; ++i, power *= 10) {
+    for (std::int64_t i = 0, power = 1; i < kSharedElements; ++i, power *= 10) {
       REQUIRE(a.gradient().at(i) == of_a * static_cast<double>(power));
       REQUIRE(b.gradient().at(i) == of_b * static_cast<double>(power));
     }
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(SharingFixture,
 }
 
 TEST_CASE_METHOD(SharingFixture, "the caller's cotangent is unchanged when it is passed on and added to") {
-  const Tensor cotangent = tensor<double>({1, 10, 100}, {kElements});
+  const Tensor cotangent = tensor<double>({1, 10, 100}, {kSharedElements});
   const Tensor y = [&] {
     const Recording on(tape);
     const Tensor u = scaled(a, 1);

@@ -108,7 +108,7 @@ TEST_CASE("plan prints what train would choose, and trains nothing") {
 
 TEST_CASE("texts of any length are planned and trained, and say in one line how") {
   const TemporaryFolder folder;
-  for (const std::size_t characters : {30, 100, 600, 1000, 1200, 2100}) {
+  for (const std::size_t characters : {30U, 100U, 600U, 1000U, 1200U, 2100U}) {
     std::string text = long_text();
     text.resize(characters);
     const std::string corpus = folder.write(std::to_string(characters) + ".txt", text);

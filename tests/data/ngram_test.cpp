@@ -93,7 +93,7 @@ double reference_loss(const Reference& reference, const std::vector<Ids>& pieces
   return sum / targets;
 }
 
-constexpr std::size_t kBlock = 16384;  // of tokens that are read together
+constexpr std::size_t kReadTogether = 16384;  // of tokens that are read together
 
 }  // namespace
 
@@ -158,10 +158,11 @@ TEST_CASE("n-gram probabilities are positive and sum to 1, whatever the text") {
 }
 
 TEST_CASE("a text of several blocks and pieces is counted and evaluated as a whole") {
-  const Ids ids = random_ids(3 * kBlock + 100, 6);
+  const Ids ids = random_ids(3 * kReadTogether + 100, 6);
   // Pieces that end at a block, shortly after one, in the middle of one, and shortly before one.
-  const std::vector<std::size_t> ends = {kBlock,         2 * kBlock + 1, 2 * kBlock + 3, 2 * kBlock + 5000,
-                                         3 * kBlock - 1, ids.size()};
+  const std::vector<std::size_t> ends = {kReadTogether,         2 * kReadTogether + 1,
+                                         2 * kReadTogether + 3, 2 * kReadTogether + 5000,
+                                         3 * kReadTogether - 1, ids.size()};
   std::vector<Ids> pieces;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
@@ -181,12 +182,12 @@ TEST_CASE("a text of several blocks and pieces is counted and evaluated as a who
 }
 
 TEST_CASE("counts of single tokens predict every token of a text but the first of each piece") {
-  const Ids ids = random_ids(3 * kBlock, 6);
+  const Ids ids = random_ids(3 * kReadTogether, 6);
   NgramModel model(6, 1);
   REQUIRE(model.count(ids) == 1);
   REQUIRE(model.evaluate(ids).targets == std::ssize(ids) - 1);
-  const std::vector<Ids> pieces = {slice(ids, 0, kBlock), slice(ids, kBlock, kBlock + 7),
-                                   slice(ids, kBlock + 7, ids.size())};
+  const std::vector<Ids> pieces = {slice(ids, 0, kReadTogether), slice(ids, kReadTogether, kReadTogether + 7),
+                                   slice(ids, kReadTogether + 7, ids.size())};
   REQUIRE(model.evaluate(pieces_of(6, pieces)).targets == std::ssize(ids) - std::ssize(pieces));
 }
 
@@ -214,10 +215,10 @@ TEST_CASE("a text beyond the limit of tokens is counted in blocks that are sprea
   constexpr std::size_t kParts = 8;
   Ids ids;
   for (std::size_t part = 0; part < kParts; ++part) {
-    for (const std::int32_t id : random_ids(2 * kBlock, 4, part))
+    for (const std::int32_t id : random_ids(2 * kReadTogether, 4, part))
       ids.push_back(id + 4 * static_cast<std::int32_t>(part));
   }
-  const NgramLimits limits{.tokens = static_cast<std::int64_t>(kParts * kBlock)};
+  const NgramLimits limits{.tokens = static_cast<std::int64_t>(kParts * kReadTogether)};
   NgramModel model(4 * kParts, 3, limits);
   REQUIRE(model.count(ids) == 0.5);
   NgramModel other(4 * kParts, 3);
@@ -230,7 +231,7 @@ TEST_CASE("a text beyond the limit of tokens is counted in blocks that are sprea
   }
   const NgramLoss half = model.evaluate(ids), whole = other.evaluate(ids);
   REQUIRE(half.share == 0.5);
-  REQUIRE(half.targets == static_cast<std::int64_t>(kParts * kBlock) - 1);
+  REQUIRE(half.targets == static_cast<std::int64_t>(kParts * kReadTogether) - 1);
   REQUIRE(whole.targets == std::ssize(ids) - 1);
   REQUIRE(std::abs(half.loss - whole.loss) < 0.02);
 }
@@ -243,12 +244,12 @@ TEST_CASE("the number of n-grams is limited, and what is there still predicts") 
   REQUIRE(model.is_full());
   REQUIRE(model.ngrams() > kLimit - 6);
   REQUIRE(model.counted().size() == 1);  // the limit is reached in the first block, which is read to its end
-  REQUIRE(share == Approx(kBlock / 100000.0));
+  REQUIRE(share == Approx(kReadTogether / 100000.0));
   REQUIRE(model.evaluate(ids).loss < std::log(1000.0));
 }
 
 TEST_CASE("counting and evaluating end when they are asked to") {
-  const Ids ids = random_ids(5 * kBlock, 5);
+  const Ids ids = random_ids(5 * kReadTogether, 5);
   NgramModel model(5);
   int asked = 0;
   REQUIRE(model.count(ids, [&] { return ++asked == 3; }) == 0.4);

@@ -37,7 +37,7 @@ Facts facts_of(const LoadedModel& loaded, const std::string& text, std::int64_t 
                                               "stride", "batches", "batches_of_text"};
   Facts facts;
   for (const ReportLine& line : task->measure(*loaded.model, {loss, batches, batches}, {}, {})) {
-    std::ranges::copy_if(line.facts, std::back_inserter(facts), [&](const NamedFact& fact) {
+    std::ranges::copy_if(line.facts, std::back_inserter(facts), [&](const Fact& fact) {
       return std::ranges::find(kOfTheWhole, fact.name) == std::end(kOfTheWhole);
     });
   }
@@ -45,8 +45,8 @@ Facts facts_of(const LoadedModel& loaded, const std::string& text, std::int64_t 
 }
 
 std::string describe(const Facts& facts) {
-  const auto has = [&](const char* name) { return std::ranges::find(facts, name, &NamedFact::name) != facts.end(); };
-  const auto value = [&](const char* name) { return std::ranges::find(facts, name, &NamedFact::name)->value.value; };
+  const auto has = [&](const char* name) { return std::ranges::find(facts, name, &Fact::name) != facts.end(); };
+  const auto value = [&](const char* name) { return std::ranges::find(facts, name, &Fact::name)->value; };
   const auto number = [&](const char* name) { return std::get<double>(value(name)); };
   const std::string targets = pluralize(std::get<std::int64_t>(value("targets")), "target");
   if (!has("val_loss")) return targets;
@@ -59,7 +59,7 @@ std::string describe(const Facts& facts) {
 
 std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request) {
   std::vector<ReportLine> list;
-  Fact::List files;
+  Facts files;
   check<CorpusError>(corpus.prepared == nullptr, "{}: contains tokens, and --per-file measures files of text; omit it",
                      corpus.files.at(0));
   const std::vector<std::string_view> parts =
@@ -69,9 +69,9 @@ std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& c
     Facts facts = facts_of(loaded, std::string(known.pieces.at(0)), request.stride);
     const std::string& name = file_of(corpus, part);
     list.push_back({"file", fmt::format("{}: {}", escape_unprintable(name), describe(facts))});
-    facts.insert(facts.begin(), {"file", name});
-    facts.push_back({"unknown_characters", known.unknown});
-    files.emplace_back(std::move(facts));
+    facts.insert(facts.begin(), Fact("file", name));
+    facts.emplace_back("unknown_characters", known.unknown);
+    files.emplace_back("", std::move(facts));
   }
   list.push_back({"", "", {{"files", files}}});
   return list;

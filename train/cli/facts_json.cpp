@@ -7,8 +7,7 @@ nlohmann::ordered_json json_of(const Fact& fact) {
   return std::visit(
       []<class T>(const T& value) -> nlohmann::ordered_json {
         if constexpr (std::is_same_v<T, Facts>) {
-          return to_json(value);
-        } else if constexpr (std::is_same_v<T, Fact::List>) {
+          if (!value.empty() && !value.front().name.empty()) return to_json(value);
           nlohmann::ordered_json list = nlohmann::ordered_json::array();
           for (const Fact& each : value) list.push_back(json_of(each));
           return list;
@@ -23,7 +22,7 @@ nlohmann::ordered_json json_of(const Fact& fact) {
 
 nlohmann::ordered_json to_json(const Facts& facts) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const NamedFact& fact : facts) object[fact.name] = json_of(fact.value);
+  for (const Fact& fact : facts) object[fact.name] = json_of(fact);
   return object;
 }
 

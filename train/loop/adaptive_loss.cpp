@@ -84,7 +84,7 @@ std::vector<ReportLine> measure_adapting(const AdaptiveLoss& loss, const Adaptiv
   std::vector<ReportLine> list;
   const auto report = [&](const char* label, const char* key, double nats, const std::string& what) {
     const double per_character = nats * tokens_per_character;
-    facts.push_back({key, Facts{{"loss", nats}, {"nats_per_character", per_character}}});
+    facts.emplace_back(key, Facts{{"loss", nats}, {"nats_per_character", per_character}});
     list.push_back({label, fmt::format("{:.4f} nats per token, {:.4f} per character: {}", nats, per_character, what)});
   };
   report("adapting", "network", loss.network,

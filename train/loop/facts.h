@@ -10,35 +10,29 @@
 
 namespace maki {
 
-struct NamedFact;
-/// In the order in which they are shown.
-using Facts = std::vector<NamedFact>;
-
-/// A value: a number, a text, a list of values, or named values. Converts from each of them.
+/// A name and a value: a number, a text, or further facts. Those have names if they belong together like the members of
+/// an object, and empty names if they are the entries of a list.
 struct Fact {
   using List = std::vector<Fact>;
 
-  // NOLINTBEGIN(google-explicit-constructor)
   template <std::integral T>
-  Fact(T number) : value(static_cast<std::int64_t>(number)) {}
+  Fact(std::string its_name, T number) : name(std::move(its_name)), value(static_cast<std::int64_t>(number)) {}
   template <std::floating_point T>
-  Fact(T number) : value(static_cast<double>(number)) {}
+  Fact(std::string its_name, T number) : name(std::move(its_name)), value(static_cast<double>(number)) {}
   template <std::convertible_to<std::string> T>
-  Fact(T text) : value(std::string(std::move(text))) {}
+  Fact(std::string its_name, T text) : name(std::move(its_name)), value(std::string(std::move(text))) {}
+  Fact(std::string its_name, List list) : name(std::move(its_name)), value(std::move(list)) {}
+  /// A list of values.
   template <class T>
-  Fact(const std::vector<T>& list) : value(List(list.begin(), list.end())) {}
-  Fact(List list) : value(std::move(list)) {}
-  Fact(Facts facts);
-  // NOLINTEND(google-explicit-constructor)
+  Fact(std::string its_name, const std::vector<T>& values) : name(std::move(its_name)), value(List()) {
+    for (const T& each : values) std::get<List>(value).push_back(Fact("", each));
+  }
 
-  std::variant<std::int64_t, double, std::string, List, Facts> value;
-};
-
-struct NamedFact {
   std::string name;
-  Fact value;
+  std::variant<std::int64_t, double, std::string, List> value;
 };
 
-inline Fact::Fact(Facts facts) : value(std::move(facts)) {}
+/// In the order in which they are shown.
+using Facts = Fact::List;
 
 }  // namespace maki

@@ -82,11 +82,12 @@ std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, co
 
 std::vector<ReportLine> measure_by_position(const std::vector<PositionLoss>& losses) {
   std::vector<ReportLine> list = {{"by position", "mean loss at the positions of a sequence, in nats per target"}};
-  Fact::List facts;
+  Facts facts;
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const PositionLoss& loss = losses[i];
     if (loss.targets == 0) continue;
-    facts.push_back(
+    facts.emplace_back(
+        "",
         Facts{{"position", i + 1}, {"loss", loss.sum / static_cast<double>(loss.targets)}, {"targets", loss.targets}});
   }
   for (std::size_t begin = 0, end = 1; begin < losses.size(); begin = end, end *= 2) {
