@@ -104,7 +104,7 @@ void add_fill(const Command& maki) {
   const auto o = std::make_shared<FillFlags>();
   command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
   command.add_option("--text", o->text, "TEXT", "text with one or more [MASK]; each stands for one token").require();
-  command.add_number("--top", o->top, 1, kMaxCount, "number of candidates to show for each [MASK]");
+  command.add_number("--top", o->top, 1, kMaxCount, "number of candidates to show for each mask");
   add_reading_options(command, "the text", o->unknown, o->special, o->checkpoint, o->threads);
   command.add_flag("--json", o->json, "print the candidates as JSON");
   command.set_action([o] { return fill(*o); });
