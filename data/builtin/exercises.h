@@ -16,8 +16,7 @@ enum class Exercise : std::uint8_t {
   addition_backwards  ///< a+b → the sum, the least significant digit first
 };
 
-/// Lines of an exercise. Addition of one or two digits has 100 or 10,000: one per pair
-/// of numbers.
+/// Lines of an exercise. Addition of one or two digits has 100 or 10,000: one per pair of numbers.
 inline constexpr std::int64_t kMaxExerciseLines = 100'000;
 /// The largest sizes. Pairs of numbers of nine digits can still be counted in 64 bits.
 inline constexpr std::int64_t kMaxLetters = 500, kMaxDigits = 9;
