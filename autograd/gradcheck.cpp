@@ -13,8 +13,7 @@ namespace maki {
 namespace {
 
 // Difference quotients of two step sizes agree if their relative difference is at most kQuotientTolerance, or if it is
-// explained by the rounding of the forward pass, estimated as kRoundingNoise times the magnitude of its result. Both
-// were chosen without a measurement.
+// explained by the rounding of the forward pass, estimated as kRoundingNoise times the magnitude of its result.
 constexpr double kQuotientTolerance = 1e-8, kRoundingNoise = 1e-15;
 
 // One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.

@@ -118,7 +118,7 @@ struct FeatureMap::Root {
 
 namespace {
 
-constexpr double kLandmarkStdFactor = 0.5;  // chosen without a measurement
+constexpr double kLandmarkStdFactor = 0.5;
 
 // The initial value of random projections: all of it is drawn at once, when the first element is asked for.
 Initializer projection_initializer(std::int64_t m, std::int64_t d) {

@@ -91,7 +91,7 @@ Tensor nystrom_root(const Tensor& landmarks) {
 }
 
 Tensor choose_landmarks(const Tensor& keys, std::int64_t m) {
-  constexpr int kKMeansRounds = 20;  // chosen without a measurement
+  constexpr int kKMeansRounds = 20;
   check(keys.shape().rank() == 2 && m >= 1 && m <= keys.shape()[0],
         "choose_landmarks: keys must be [N, D], and the number of landmarks from 1 to N; got {} and {}", keys.shape(),
         m);

@@ -13,7 +13,7 @@
 
 namespace maki {
 
-/// The most tokens that a convolution mixes; chosen without a measurement.
+/// The most tokens that a convolution mixes.
 inline constexpr std::int64_t kMaxConvWidth = 64;
 
 /// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token itself is

@@ -142,7 +142,7 @@ class FreeList {
 // Free blocks are kept for requests of the same size. If shapes change from step to step, blocks of sizes that are
 // never requested again would accumulate. Before the pool takes memory from the system, it therefore returns the blocks
 // that have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once (since the
-// last trim()) or, if that is more, kAlwaysKeptBytes beyond what is in use. Neither bound has a measurement on record.
+// last trim()) or, if that is more, kAlwaysKeptBytes beyond what is in use.
 //
 // Thread safety: one mutex protects everything but fill_.
 class Pool {

@@ -121,7 +121,7 @@ void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink
     }
   };
   // From this many rows on, the rows are divided among the threads; if there are fewer, longer rows, their columns are.
-  // 64 has no measurement on record; it changes no bit.
+  // The number changes no bit.
   constexpr std::int64_t kManyRows = 64;
   if (rows * outer >= kManyRows) {
     parallel_ranges(rows * outer, inner.cols,

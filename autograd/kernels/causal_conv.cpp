@@ -80,7 +80,7 @@ MAKI_EXPORT(causal_conv_forward_rows);
 MAKI_EXPORT(causal_conv_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight, and the shares are added in order, so the bits
-// of dweight depend on this number. It has no measurement on record.
+// of dweight depend on this number.
 constexpr std::int64_t kBlockRows = 32;
 
 }  // namespace

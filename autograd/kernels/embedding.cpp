@@ -112,7 +112,7 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
   const Places sorted = sort_by_id(shape, ids, scratch);
   // A table of kLargeTable rows or more is divided among the threads in pieces of 64 whole rows, most of which are only
   // zeroed. A smaller one is divided in strips of kStripColumns columns, because a few frequent rows may be most of the
-  // work. The three numbers have no measurement on record; they change no bit.
+  // work. The three numbers change no bit.
   constexpr std::int64_t kLargeTable = 1024, kStripColumns = 32;
   const bool large = shape.vocabulary >= kLargeTable;
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStripColumns;

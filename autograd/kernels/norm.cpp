@@ -117,7 +117,7 @@ MAKI_EXPORT(layer_norm_forward_rows);
 MAKI_EXPORT(layer_norm_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight and dbias, and the shares are added in order, so
-// the bits of both depend on this number. It has no measurement on record.
+// the bits of both depend on this number.
 constexpr std::int64_t kBlockRows = 32;
 constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 

@@ -128,7 +128,7 @@ MAKI_EXPORT(rms_norm_heads_forward_rows);
 MAKI_EXPORT(rms_norm_heads_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight, and the shares are added in order, so the bits
-// of dweight depend on this number. It has no measurement on record.
+// of dweight depend on this number.
 constexpr std::int64_t kBlockRows = 32;
 constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 

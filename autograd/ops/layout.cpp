@@ -13,7 +13,7 @@ namespace maki {
 namespace {
 
 // The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size, so that
-// recording allocates nothing. 64 was chosen without a measurement.
+// recording allocates nothing.
 constexpr std::size_t kMaxConcatParts = 64;
 
 }  // namespace

@@ -160,7 +160,7 @@ namespace {
 std::int64_t logits_stride(std::int64_t columns) { return ceil_div(columns, std::int64_t{16}) * 16; }
 
 // A chunk of forward has at least this many rows, however large they are (or all, if there are fewer), and otherwise a
-// multiple of this number, which was chosen without a measurement.
+// multiple of this number.
 constexpr std::int64_t kMinForwardChunkRows = 128;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows

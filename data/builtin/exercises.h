@@ -16,11 +16,9 @@ enum class Exercise : std::uint8_t {
   addition_backwards  ///< a+b → the sum, the least significant digit first
 };
 
-/// Lines of an exercise (chosen without a measurement). Addition of one or two digits has 100 or 10,000: one per pair
-/// of numbers.
+/// Lines of an exercise. Addition of one or two digits has 100 or 10,000: one per pair of numbers.
 inline constexpr std::int64_t kMaxExerciseLines = 100'000;
-/// The largest sizes. Pairs of numbers of nine digits can still be counted in 64 bits; that of letters was chosen
-/// without a measurement.
+/// The largest sizes. Pairs of numbers of nine digits can still be counted in 64 bits.
 inline constexpr std::int64_t kMaxLetters = 500, kMaxDigits = 9;
 
 /// All lines, each with its newline. `size` is the largest number of letters, or of digits of each number. Letters are

@@ -10,7 +10,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxVariables = 64;  // of the sets of the Validator; chosen without a measurement
+constexpr std::size_t kMaxVariables = 64;  // of the sets of the Validator
 constexpr std::string_view kContinuationPrefix = "  ";
 
 std::size_t code_points(std::string_view text) {

@@ -42,7 +42,7 @@ std::size_t distinct(const std::vector<LinePair>& lines, std::string_view LinePa
 }  // namespace
 
 void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::string& name) {
-  constexpr std::size_t kFewestLines = 10, kValuesPerText = 4;  // chosen without a measurement
+  constexpr std::size_t kFewestLines = 10, kValuesPerText = 4;
   if (lines.size() < 2) return;
   check<CorpusError>(
       !is_header(lines, kind),

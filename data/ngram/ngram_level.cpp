@@ -6,7 +6,7 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kInitialSlots = 64;
-// Discounts are at least this (chosen without a measurement), so that every token has a positive probability in every
+// Discounts are at least this, so that every token has a positive probability in every
 // context.
 constexpr double kMinDiscount = 0.01;
 

@@ -56,7 +56,7 @@ class NgramLevel {
   std::vector<Ngram> ngrams_;
   std::vector<Followers> followers_;                              // by context
   std::array<std::int64_t, 5> with_count_{};                      // n-grams with a count of 1 … 4 ([0] is not used)
-  std::array<double, kDiscountClasses> discounts_{0.5, 0.75, 1};  // until they are fitted; chosen without a measurement
+  std::array<double, kDiscountClasses> discounts_{0.5, 0.75, 1};  // until they are fitted
 };
 
 }  // namespace maki

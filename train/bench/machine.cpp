@@ -25,7 +25,7 @@ std::int64_t last_level_cache_bytes() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
 #endif
-  // Virtual machines often report 0; 64 MiB was chosen without a measurement.
+  // Virtual machines often report 0; at least 64 MiB are assumed.
   return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);
 }
 

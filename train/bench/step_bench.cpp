@@ -22,7 +22,7 @@ constexpr NamedWorkload kWorkloadRows[] = {
 };
 constexpr Table kWorkloads("workload", kWorkloadRows);
 
-constexpr std::int64_t kDifferentBatches = 4;  // per micro-batch of a step; chosen without a measurement
+constexpr std::int64_t kDifferentBatches = 4;  // per micro-batch of a step
 
 // values += factor · gradients, over all trainable parameters.
 void move_along_gradient(ParameterStore& store, double factor) {

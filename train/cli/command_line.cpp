@@ -11,6 +11,7 @@
 #include "train/cli/command_words.h"
 #include "train/cli/help.h"
 #include "train/cli/verbs.h"
+#include "train/cli/version.h"
 
 namespace maki {
 
@@ -19,7 +20,7 @@ namespace {
 // The program with its verbs.
 struct Parser {
   Parser() : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
-    app.set_version_flag("--version", MAKI_VERSION, "Print the version");
+    app.set_version_flag("--version", version_text(), "Print the version and the commit");
     app.set_help_flag("-h,--help", "Print this help");
     app.formatter(make_help_formatter(help_columns()));
     app.footer(

@@ -73,7 +73,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 }
 
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds) {
-  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available; chosen without a measurement
+  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available
   PlanRequest request{.text = {}, .seconds = seconds, .config = config};
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-/// The shortest and the longest time that --minutes may ask for, in minutes. Chosen without a measurement.
+/// The shortest and the longest time that --minutes may ask for, in minutes.
 inline constexpr double kMinMinutes = 0.01, kMaxMinutes = 1e5;
 /// The time of a run, in minutes, for which the user has chosen neither a time nor a number of steps, nor a preset or a
 /// file.

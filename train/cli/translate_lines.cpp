@@ -17,7 +17,7 @@
 namespace maki {
 namespace {
 
-// Lines that are read, sorted by length and answered together. Chosen without a measurement.
+// Lines that are read, sorted by length and answered together.
 constexpr std::size_t kLinesPerBlock = 512;
 
 std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,

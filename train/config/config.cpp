@@ -134,7 +134,7 @@ void fill_dependent_defaults(Config& config) {
 namespace {
 
 // Patterns of the names of parameters. A checkpoint contains them, so their size is limited: two lists have 16 KiB at
-// most, and the configuration kMaxConfigBytes. Chosen without a measurement.
+// most, and the configuration kMaxConfigBytes.
 void check_patterns(const char* name, const std::vector<std::string>& patterns) {
   constexpr std::size_t kMaxPatterns = 64, kMaxPatternBytes = 128;
   check(patterns.size() <= kMaxPatterns, "{}: must be at most {} patterns; got {}; use patterns that match more", name,

@@ -36,7 +36,7 @@ const TaskRule& task_rule(const Config& config) {
 bool has_source_vocabulary(const Config& config) { return task_rule(config).reads_source && !config.share_vocabulary; }
 
 VocabSizes random_vocab_sizes(const Config& config, std::int64_t size) {
-  constexpr std::int64_t kRandomLabels = 3;  // more than the two of the simplest case; chosen without a measurement
+  constexpr std::int64_t kRandomLabels = 3;  // more than the two of the simplest case
   return {size, has_source_vocabulary(config) ? size : 0, task_rule(config).labels ? kRandomLabels : 0};
 }
 

@@ -9,7 +9,6 @@
 namespace maki {
 namespace {
 
-// Both chosen without a measurement.
 constexpr std::size_t kMaxJsonBytes = 512 << 10;
 constexpr int kMaxJsonDepth = 8;
 

@@ -53,7 +53,7 @@ class WindowIds {
 
 Tensor prior_of_windows(const NgramTrie& counts, TokenSpan text, std::span<const std::int64_t> starts,
                         std::int64_t length, const HeldOutCounts* held_out) {
-  // Tokens for which one thread reads the context anew, and the arithmetic of one: chosen without a measurement.
+  // Tokens for which one thread reads the context anew, and the arithmetic of one.
   constexpr std::int64_t kStretch = 32, kWorkPerToken = 1000;
   const std::int64_t tokens = static_cast<std::int64_t>(text.size()), vocab = counts.vocab_size();
   const std::int64_t stretches = (length + kStretch - 1) / kStretch;

@@ -49,7 +49,7 @@ void add_losses(const Batch& batch, const std::vector<double>& losses, std::vect
 
 // That the losses of single targets belong to the loss is not taken on trust.
 void require_same_sum(const std::vector<double>& losses, double loss) {
-  constexpr double kMaxError = 1e-3;  // as a share of the loss; chosen without a measurement
+  constexpr double kMaxError = 1e-3;  // as a share of the loss
   double sum = 0;
   for (const double x : losses) sum += x;
   if (!(std::abs(sum - loss) <= kMaxError * std::max(1.0, std::abs(loss))))

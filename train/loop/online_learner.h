@@ -27,7 +27,7 @@ struct AdaptOptions {
   std::int64_t window = 0;  ///< tokens that are predicted and then learned at once; 0: half of the context
 };
 
-/// Chosen without a measurement; with 1, nothing that is learned would remain.
+/// The largest decay: with 1, nothing that is learned would remain.
 inline constexpr double kMaxAdaptDecay = 0.999;
 
 /// What a model predicted for a token before it learned it.

@@ -24,7 +24,7 @@ double Planner::steps_per_pass() const {
 // The last evaluation covers the whole validation text, and counting the whole training text: of a large text, both
 // could take longer than training.
 void Planner::choose_validation() {
-  constexpr double kEnough = 200'000, kShare = 0.1;  // tokens, and a share of the time; chosen without a measurement
+  constexpr double kEnough = 200'000, kShare = 0.1;  // tokens, and a share of the time
   const Config& c = plan_.config;
   const double per_second = 3 * static_cast<double>(c.block_size * c.batch_size * c.grad_accum) / seconds_per_step_;
   const double most = std::max(kEnough, kShare * request_.seconds * per_second) / static_cast<double>(text_.tokens);
@@ -79,7 +79,7 @@ void Planner::choose_dropout() {
 
 // Of a very short text the best step is an early one, which frequent evaluations find.
 std::int64_t Planner::evaluations(std::int64_t steps) const {
-  constexpr std::int64_t kStepsBetween = 300, kMost = 10;  // chosen without a measurement
+  constexpr std::int64_t kStepsBetween = 300, kMost = 10;
   return is_very_short() ? kMost : std::clamp<std::int64_t>(steps / kStepsBetween, 2, kMost);
 }
 

@@ -100,7 +100,7 @@ std::int64_t byte_pairs(const TextFacts& text) {
 // short text, counting knows as much of characters as of words: 1.24 on 50,000 characters of @stories; on 200,000 it
 // has 0.94 and 0.76.
 std::string suitable_tokenizer(const TextFacts& text) {
-  constexpr std::int64_t kFewOccurrences = 4;  // chosen without a measurement
+  constexpr std::int64_t kFewOccurrences = 4;
   constexpr std::int64_t kEnoughForWords = 100'000;
   if (text.new_words <= kFewNewWords && text.characters >= kEnoughForWords) return "word";
   if (text.distinct > kByteValues && text.characters < kFewOccurrences * text.distinct) return "byte";

@@ -42,7 +42,7 @@ struct BackwardPlan {
     if (shape.relative) panel += RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
     if (runs_in_bf16<T>(shape)) panel = Bf16HeadScratch(shape.queries, shape.keys, shape.head_size, nullptr).size;
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
-    // barrier that each step costs. These numbers, and those of pieces and their rows, have no measurement on record.
+    // barrier that each step costs.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kMaxWholeHeadPanel);
     const std::int64_t most_pieces = many ? 16 : 32;
     const std::int64_t edge =

@@ -14,7 +14,7 @@ namespace maki::kernels {
 inline constexpr std::int64_t kKeyBlock = 64;
 /// The maximum number of queries (of one head) in a tile of the forward and of the backward pass. All queries of a tile
 /// use the same packed copy of a key block. Backward's scratch requires that kBackwardTileQueries divides
-/// kKeyBlock. The sizes have no measurement on record.
+/// kKeyBlock.
 inline constexpr std::int64_t kForwardTileQueries = 128, kBackwardTileQueries = 64;
 /// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
 inline constexpr std::int64_t kPaddingMultiple = 16;

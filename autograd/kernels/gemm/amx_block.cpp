@@ -36,7 +36,7 @@ GemmKernels<float> amx_kernels_f32() {
                    .packed_rows = kAmxPanelWidth,
                    .packs_a = true,
                    .is_amx = true,
-                   .min_tasks = 4,  // no measurement on record
+                   .min_tasks = 4,
                    .max_thin_rows = 0},
           .multiply = &amx_block,
           .pack_b = &amx_pack_b_panels,

@@ -119,7 +119,7 @@ GemmKernels<T> block_kernels() {
                    .packed_rows = kPackedRows<T>,
                    .packs_a = false,
                    .is_amx = false,
-                   .min_tasks = 16,  // no measurement on record
+                   .min_tasks = 16,
                    .max_thin_rows = std::is_same_v<T, float> ? kMaxThinRows : 0},
           .multiply = &gemm_block<T>,
           .pack_b = &pack_block_b<T>,

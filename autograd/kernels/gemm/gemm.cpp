@@ -17,10 +17,10 @@ namespace {
 
 /// A product of fewer multiply-adds than this, over the whole batch, runs on one thread, unless it is streamed (then
 /// parallel_for() decides). In float32 a core takes 2 to 3 µs for so many at the peak that docs/performance.md gives;
-/// entering a parallel region costs 0.6 µs. The bound itself was chosen without a measurement.
+/// entering a parallel region costs 0.6 µs.
 constexpr std::int64_t kMinParallelMultiplyAdds = 262'144;
 
-/// Computes a product whose scheme is GemmScheme::streamed. The steps per task were chosen without a measurement.
+/// Computes a product whose scheme is GemmScheme::streamed.
 template <class T>
 void run_streamed(const GemmPlan<T>& plan) {
   constexpr std::int64_t kStepsPerTask = 2;  // steps of GemmKernels::stream() per task

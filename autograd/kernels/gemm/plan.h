@@ -150,7 +150,7 @@ struct GemmPlan {
     return round_up(width, tile.columns) * tile.packed_depth(k) <= thread_elements();
   }
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
-  /// time. Two per thread were chosen without a measurement.
+  /// time.
   std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
   bool rounds_for_amx() const { return product.rounds_operands && tile.is_amx; }
   std::int64_t max_depth() const {

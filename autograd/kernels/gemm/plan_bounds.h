@@ -6,9 +6,8 @@
 namespace maki::kernels {
 
 // These constants choose the scheme of a product and bound what a task, a thread or the team works on. Their figures
-// were measured on the machine of docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A
-// constant without a measured time or speed was chosen without a measurement on record. choose_scheme(), cut_tasks()
-// and cut_slabs() apply them.
+// were measured on the machine of docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each.
+// choose_scheme(), cut_tasks() and cut_slabs() apply them.
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;

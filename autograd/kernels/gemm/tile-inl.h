@@ -36,7 +36,7 @@ inline constexpr int kGemmTileRows = 4, kThinPieces = 2;
 #endif
 
 /// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
-/// with B packed; no other bound is on record.
+/// with B packed.
 inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
 
 template <class T>

@@ -34,7 +34,7 @@ struct ScanPlan {
         causal(causal_),
         size(size_) {
     // The number of threads, at most 2 · heads; 1 inside a parallel region. Segments, which read the rows of b and c
-    // twice, are used if there are fewer than two heads per thread (without a measurement on record).
+    // twice, are used if there are fewer than two heads per thread.
     const std::int64_t team = workers(2 * heads);
     whole = causal && (key_segments <= 1 || team == 1 || 2 * team <= heads);
   }
