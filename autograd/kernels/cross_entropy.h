@@ -15,7 +15,7 @@ struct CrossEntropyRows {
   const std::int32_t* targets;  ///< [rows], each in [0, vocabulary) or `ignored`
   std::int32_t ignored;         ///< rows with this target have no loss and no gradient
   double label_smoothing;       ///< ε, in [0, 1]
-  std::int64_t stride = 0;      ///< elements between rows of logits, and of their gradient; 0: as many as a row has columns
+  std::int64_t stride = 0;  ///< elements between rows of logits, and of their gradient; 0: as many as a row has columns
 };
 
 /// Numbers per row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
@@ -34,7 +34,7 @@ double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* s
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);
-/// The same for columns [begin, end) of the vocabulary: logits and dlogits are [rows, end - begin].
+/// The gradient in columns [begin, end) of the vocabulary alone: logits and dlogits are [rows, end - begin].
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits);
