@@ -30,7 +30,7 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 
-/// The same ops as operators; a number is converted to the type of the tensor. x * number is scale(x, number).
+/// The arithmetic ops as operators; a number is converted to the type of the tensor. x * number is scale(x, number).
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
@@ -276,8 +276,8 @@ Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
 struct LinearAttentionSums {
   Tensor products, keys;
 };
-/// The same for tokens that follow those of `sums`, to which they are then added in place: other handles of the two
-/// tensors see it. Before the first token, the sums are zeros. Throws Error inside a Recording, because it has no
+/// Linear attention of tokens that follow those of `sums`, to which they are then added in place: other handles of the
+/// two tensors see it. Before the first token, the sums are zeros. Throws Error inside a Recording, because it has no
 /// gradient, and unless `options` are causal.
 Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttention& options,
                         LinearAttentionSums& sums);

@@ -77,8 +77,8 @@ class Parameter {
   /// backward pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen
   /// parameter.
   Tensor gradient() const;
-  /// The same for ParamGroup::rows, without the rows that no backward pass used; empty if there was none, and for other
-  /// groups.
+  /// The gradient accumulated for a parameter of ParamGroup::rows, without the rows that no backward pass used; empty
+  /// if there was none, and for other groups.
   RowGradient row_gradient() const { return row_gradients_.sum(); }
   /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a
   /// value.

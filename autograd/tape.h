@@ -100,8 +100,8 @@ class Tape {
   /// sums would be incomplete, so if the gradient of a parameter on this tape was written, by this pass or an earlier
   /// one, all gradients of its store are cleared.
   void backward(const Tensor& loss, double scale = 1);
-  /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
-  /// output's type and number of elements.
+  /// Backward pass from an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have
+  /// the output's type and number of elements. Throws Error, and clears the tape, as backward(loss) does.
   void backward(const Tensor& output, const Tensor& cotangent);
 
   /// Makes the next backward pass keep the gradient of x, for gradient(). Returns a handle to the elements of x: the
@@ -287,7 +287,7 @@ Tensor record(const char* name, Tensor y, std::initializer_list<std::reference_w
   return y;
 }
 
-/// The same for any number of outputs and inputs. The outputs are linked in place.
+/// Records an op of any number of outputs and inputs. The outputs are linked in place.
 template <class F>
 void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, F&& closure) {
   RecordAccess::record(name, outputs, inputs, std::forward<F>(closure));

@@ -26,7 +26,7 @@ class Operands {
     bytes_ += bytes(n);
     return random(n, low, high);
   }
-  /// The same for a table of which a run reads only some rows, so that its bytes are not counted.
+  /// n numbers in [-2, 2) of a table of which a run reads only some rows, so that its bytes are not counted.
   const T* table(std::int64_t n) { return random(n, -2, 2); }
   /// n elements that the kernel writes and verify() compares.
   T* out(std::int64_t n) {

@@ -41,8 +41,8 @@ inline constexpr std::int64_t kMaxRandomFeatures = 65536, kMaxLandmarks = 1024;
 /// normal, the expectation of φ(x)·φ(y) is exp(x·y), and its standard deviation falls as 1/√M. Choromanski et al. 2021,
 /// lemma 1.
 Tensor random_features(const Tensor& x, const Tensor& projection);
-/// The same, divided by the largest feature of each row of x, so that no exp() overflows. Attention does not change
-/// when a query's features are multiplied by a number; therefore no gradient flows through that number.
+/// random_features(), divided by the largest feature of each row of x, so that no exp() overflows. Attention does not
+/// change when a query's features are multiplied by a number; therefore no gradient flows through that number.
 Tensor stable_random_features(const Tensor& x, const Tensor& projection);
 /// Standard normal vectors w [M, D], float64, a function of the stream. With `orthogonal`, each D of them are
 /// orthogonal to one another, which lowers the variance (Choromanski et al. 2021, section 2.4); every single one is
@@ -54,8 +54,8 @@ Tensor random_projection(const RandomStream& stream, std::int64_t m, std::int64_
 /// them (up to what nystrom_root() leaves out). `root` is K^(−1/2), from nystrom_root(), converted to the type of x.
 /// The gradient flows through x alone.
 Tensor nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
-/// The same, divided by the largest k(x)_i of each row. Here the gradient does flow through that number, because a
-/// bound on the denominator (FeatureMap::floor()) makes attention depend on it.
+/// nystrom_features(), divided by the largest k(x)_i of each row. Here the gradient does flow through that number,
+/// because a bound on the denominator (FeatureMap::floor()) makes attention depend on it.
 Tensor stable_nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
 /// K^(−1/2) [M, M] of landmarks [M, D], float64: inverse_square_root() with a cutoff of 1e-6.
 Tensor nystrom_root(const Tensor& landmarks);

@@ -23,7 +23,7 @@ struct DistanceAttention {
   Tensor operator()(const Tensor& x, const Tensor& seen) const {
     return attend(x, c_kv(seen), distances(seen.shape()[1]), seen.shape()[1]);
   }
-  /// The same from finished projections: k‖v = c_kv(seen) in rows [0, S) of kv [B, S or more, 2C], and distances(S) in
+  /// Attends from finished projections: k‖v = c_kv(seen) in rows [0, S) of kv [B, S or more, 2C], and distances(S) in
   /// rows [0, S) of r [S or more, C]; S = `keys`.
   Tensor attend(const Tensor& x, const Tensor& kv, const Tensor& r, std::int64_t keys) const;
   /// The projected encodings of distances 0 … count − 1: [count, C].

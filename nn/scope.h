@@ -25,7 +25,7 @@ class Scope {
   }
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
 
-  /// The same scope, in which, and in all scopes below it, the linear layers that the options want get adapters
+  /// This scope, but in it and in all scopes below it, the linear layers that the options want get adapters
   /// (nn/low_rank.h). The options must outlive it, its copies and the scopes below it.
   Scope with_adapters(const LowRank& options) const {
     Scope adapted = *this;
@@ -38,15 +38,15 @@ class Scope {
   Parameter& parameter(const std::string& name, const Shape& shape, Initializer init, std::int64_t matrices = 0) const {
     return store_->add((*this / name).path_, shape, std::move(init), std::nullopt, matrices);
   }
-  /// The same for a parameter without weight decay, whatever its shape.
+  /// Creates the parameter `path.name` without weight decay, whatever its shape.
   Parameter& undecayed(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::no_decay);
   }
-  /// The same for a parameter that is not trained.
+  /// Creates the parameter `path.name`, which is not trained.
   Parameter& frozen(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::frozen);
   }
-  /// The same for a table of ParamGroup::rows, initially 0.
+  /// Creates the table `path.name` of ParamGroup::rows, initially 0.
   Parameter& table(const std::string& name, const Shape& shape) const {
     return store_->add((*this / name).path_, shape, init::constant(0), ParamGroup::rows);
   }

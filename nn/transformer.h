@@ -87,7 +87,7 @@ struct BlockOptions {
 
   /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
   double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
-  /// The same, or kZeroWeights, for a projection that ends in the residual path.
+  /// The standard deviation of the initial weights of a projection that ends in the residual path, or kZeroWeights.
   double projection_init_std(std::int64_t in, std::int64_t out) const;
   /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
   std::shared_ptr<const PositionTable> rotary = nullptr;

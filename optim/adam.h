@@ -18,7 +18,7 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
-/// The same as PyTorch's Adam, at step t = 1, 2, …:
+/// Adam as PyTorch defines it, at step t = 1, 2, …:
 ///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
 ///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t).
 /// Here g is first the gradient times OptimizerStep::grad_scale. Moments: m as "exp_avg", v as "exp_avg_sq"; unlike in

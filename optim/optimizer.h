@@ -81,7 +81,7 @@ class Optimizer {
   /// step, allocates them. Throws Error if the store is not sealed, OutOfMemoryError, and what moment_layouts() throws.
   std::vector<Moment>& moments();
   const std::vector<Moment>& moments() const;
-  /// The same without the values, and without allocating memory for them; the store need not be sealed. Throws Error if
+  /// The layouts of the moments, without allocating memory for values; the store need not be sealed. Throws Error if
   /// parameters disagree on may_be_negative of a moment, or if one declares a moment twice.
   std::vector<MomentLayout> moment_layouts() const;
 

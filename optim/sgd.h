@@ -12,7 +12,7 @@ struct SgdOptions {
   double weight_decay = 0;  ///< finite, not negative
 };
 
-/// The same as PyTorch's SGD with dampening 0:
+/// SGD as PyTorch defines it, with dampening 0:
 ///   g ← g + weight_decay · value;   u ← momentum · u + g;   value ← value − lr · u,
 /// with Nesterov's momentum value ← value − lr · (g + momentum · u) instead.
 /// Here g is first the gradient times OptimizerStep::grad_scale. Moments: u as "momentum", none if momentum is 0;

@@ -10,7 +10,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 };
 
-/// The same number as float32, which is exact.
+/// The number as float32, which is exact.
 inline float to_float(BFloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
 
 }  // namespace maki

@@ -38,7 +38,7 @@ void causal_conv_forward_rows(const CausalConvShape& shape, std::int64_t begin, 
   }
 }
 
-// The same rows of dx_t = Σ_k weight_k · dy_{t+k}. partial [K, width], or null, becomes the rows' share of
+// Rows [begin, end) of dx_t = Σ_k weight_k · dy_{t+k}. partial [K, width], or null, becomes the rows' share of
 // dweight_k = Σ_t dy_t · x_{t−k}.
 template <class T>
 void causal_conv_backward_rows(const CausalConvShape& shape, std::int64_t begin, std::int64_t end, const T* x,

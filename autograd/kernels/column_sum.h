@@ -15,8 +15,8 @@ namespace maki::kernels {
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums);
 
-/// The same for numbers that are rounded to bfloat16 before they are added in float32: the gradient of the bias of a
-/// product that rounds its operands, as if the bias were the weights of an input that is always 1.
+/// sums[j] = Σ_i x[i, j] for numbers that are rounded to bfloat16 before they are added in float32: the gradient of the
+/// bias of a product that rounds its operands, as if the bias were the weights of an input that is always 1.
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const float* x, std::int64_t stride, Sink<float> sums);
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const BFloat16* x, std::int64_t stride, Sink<float> sums);
 

@@ -34,7 +34,7 @@ double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* s
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);
-/// The same for columns [begin, end) of the vocabulary: logits and dlogits are [rows, end - begin].
+/// The gradient in columns [begin, end) of the vocabulary alone: logits and dlogits are [rows, end - begin].
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits);

@@ -30,7 +30,7 @@ struct NormedHeads {
   std::int64_t rows = 0, width = 0, heads = 0, head_size = 0;
   std::int64_t normalized() const { return heads * head_size; }
 };
-/// The same for each head of each row, the mean being that over its head_size columns; columns beyond the heads are
+/// y = RMS norm of each head of each row, the mean being that over its head_size columns; columns beyond the heads are
 /// copied. x, y, dy, dx [rows, width]; weight, which must not be null, and dweight [normalized()]; rrms [rows, heads].
 template <class T>
 void rms_norm_heads_forward(const NormedHeads& shape, const T* x, const T* weight, double eps, T* y, T* rrms);

@@ -21,8 +21,8 @@ struct StoryCorpus {
   double entropy_per_char;                ///< nats per character (code point); exact for the grammar
 };
 
-/// As many whole stories as are needed for at least `characters` characters. Story k depends on (language, k) alone, so
-/// the text is always the same and a shorter one is a prefix of a longer one. Throws Error unless characters > 0.
+/// Whole stories, as many as are needed for at least `characters` characters. Story k depends on (language, k) alone,
+/// so the text is always the same and a shorter one is a prefix of a longer one. Throws Error unless characters > 0.
 StoryCorpus make_stories(StoryLanguage language, std::int64_t characters);
 
 }  // namespace maki

@@ -31,10 +31,10 @@ std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::stri
 /// file, also if files of one text have different formats. Requires: there is a file for training.
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths);
 
-/// The same with the tokenizer that made the ids, and facts about the text; without a file for validation, the last
-/// val_fraction of the tokens, rounded, are for validation. Reads all ids. Characters are counted by their first bytes
-/// in the tokens, and are at least a quarter of the tokens, as a character has at most four bytes. Throws CorpusError,
-/// naming the file, if an id is not one of the tokenizer. Requires: `file` is from open_foreign_tokens().
+/// The token file with the tokenizer that made the ids, and facts about the text; without a file for validation, the
+/// last val_fraction of the tokens, rounded, are for validation. Reads all ids. Characters are counted by their first
+/// bytes in the tokens, and are at least a quarter of the tokens, as a character has at most four bytes. Throws
+/// CorpusError, naming the file, if an id is not one of the tokenizer. Requires: `file` is from open_foreign_tokens().
 std::shared_ptr<const TokenFile> with_tokenizer(const TokenFile& file, std::shared_ptr<const Tokenizer> tokenizer,
                                                 double val_fraction);
 

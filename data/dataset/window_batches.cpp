@@ -28,8 +28,8 @@ std::int64_t fill_window(const TokenSpan& tokens, std::int64_t start, std::span<
   return length - static_cast<std::int64_t>(last - first);
 }
 
-// The same if the first token of the text follows the last one. A position at which the text begins again has no
-// target, like the last one of a piece.
+// Fills one row with the sequence that begins at token `start` of a text whose first token follows its last. A position
+// at which the text begins again has no target, like the last one of a piece.
 std::int64_t fill_window_on_ring(const TokenSpan& tokens, std::int64_t start, std::span<std::int32_t> ids,
                                  std::span<std::int32_t> targets) {
   const auto followed = static_cast<std::size_t>(static_cast<std::int64_t>(tokens.size()) - 1 - start);

@@ -67,7 +67,7 @@ void add_occurrences(const NgramTrie& trie, TokenSpan text, TokenRange range, st
   }
 }
 
-// The same for all that was counted in the tokens of a part.
+// How often each n-gram ends in the tokens of a part, in the ranges that were counted.
 std::vector<Numbers> occurrences_in(const NgramTrie& trie, TokenSpan text, const std::vector<TokenRange>& counted,
                                     TokenRange part) {
   std::vector<Numbers> found;

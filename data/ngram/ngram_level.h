@@ -17,7 +17,7 @@ class NgramLevel {
 
   /// The entry of an n-gram, or kNoNgram, as for a context that is kNoNgram.
   std::uint32_t find(std::uint32_t context, std::int32_t token) const;
-  /// The same; an n-gram that is new is added with count 0, unless its context is kNoNgram.
+  /// The entry of an n-gram; a new one is added with count 0, unless its context is kNoNgram.
   std::uint32_t find_or_add(std::uint32_t context, std::int32_t token);
   /// Has the memory that find_or_add() of this n-gram needs first loaded into the cache. Has no other effect.
   void prefetch(std::uint32_t context, std::int32_t token) const;

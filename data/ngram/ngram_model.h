@@ -68,7 +68,7 @@ class NgramModel {
   /// The probability of `token` after `context`: positive, and the sum over all tokens is 1. Requires: 0 <= token <
   /// vocab_size.
   double probability(const NgramContext& context, std::int32_t token) const;
-  /// The same after a text, of which only the last order − 1 tokens count.
+  /// The probability of `token` after a text, of which only the last order − 1 tokens count.
   double probability(std::span<const std::int32_t> text, std::int32_t token) const;
   /// The context that follows if `token` is read.
   NgramContext next(const NgramContext& context, std::int32_t token) const;

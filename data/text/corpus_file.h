@@ -18,10 +18,10 @@ namespace maki {
 /// the encoding. The corpus may then have a part of the text.
 std::int64_t append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
 
-/// The same for a text that does not have to fit into memory, but without looking for documents: calls `block` with the
-/// text as UTF-8, in blocks of whole characters, and appends messages to `notes`. A block comes from `block_size` bytes
-/// or up to 64 KiB more; the last may be shorter, but none is empty. The file can be refused after blocks of it were
-/// given. What `block` throws is passed on.
+/// Reads a file or standard input that does not have to fit into memory, without looking for documents: calls `block`
+/// with the text as UTF-8, in blocks of whole characters, and appends messages to `notes`. A block comes from
+/// `block_size` bytes or up to 64 KiB more; the last may be shorter, but none is empty. The file can be refused after
+/// blocks of it were given. What `block` throws is passed on.
 void read_corpus_file(const std::string& path, const CorpusOptions& options, std::size_t block_size,
                       const std::function<void(std::string_view)>& block, std::vector<std::string>& notes);
 

@@ -14,7 +14,8 @@ using ByteSink = std::function<void(std::string_view)>;
 /// anything else or cannot be opened or read.
 std::string read_file(const std::string& path);
 void read_file(const std::string& path, const ByteSink& sink);
-/// The same, appending to `bytes` without an intermediate copy. What was read before an error stays in it.
+/// Appends all bytes of a file to `bytes` without an intermediate copy. Throws what read_file() throws. What was read
+/// before an error stays in it.
 void append_file(const std::string& path, std::string& bytes);
 /// Reads standard input to its end. Throws CorpusError if it cannot be read.
 std::string read_standard_input();

@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-// As \w of Unicode regular expressions: letters, marks, decimal digits, connectors and joiners.
+// Whether \w of Unicode regular expressions matches: letters, marks, decimal digits, connectors and joiners.
 bool is_word_character(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:

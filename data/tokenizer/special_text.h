@@ -11,8 +11,8 @@ namespace maki {
 
 /// Whether the vocabulary has added tokens.
 bool has_specials(const Tokenizer& tokenizer);
-/// The same tokenizer, except that encode() finds special tokens in every text, as encode_with_specials() does. It is
-/// saved like this. Throws CorpusError if the vocabulary has none.
+/// A tokenizer like `tokenizer`, except that encode() finds special tokens in every text, as encode_with_specials()
+/// does. It is saved like this. Throws CorpusError if the vocabulary has none.
 std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer);
 
 /// How often the texts of special tokens occur that encode() does not find, as a message lists it: "<|endoftext|> (3

@@ -44,8 +44,8 @@ class Tokenizer {
   /// The ids of a text. Throws CorpusError, naming the characters, if the vocabulary lacks some, or if a tokenizer that
   /// needs UTF-8 gets other bytes.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// The same, but a special token that is written in the text, such as <|endoftext|>, is that token. encode() treats
-  /// it as any other text.
+  /// The ids of a text in which a written special token, such as <|endoftext|>, is that token, whereas encode() treats
+  /// it as any other text. Throws what encode() throws.
   virtual std::vector<std::int32_t> encode_with_specials(std::string_view text) const { return encode(text); }
   /// The ids of a text that is normalized first, except for tokens that are found in it as it is; with `specials` as
   /// encode_with_specials() does, else as encode().
@@ -61,7 +61,7 @@ class Tokenizer {
   /// that of `ids` (a tokenizer that normalizes holds the normalized text). Throws as encode(text) does; the ids of the
   /// blocks before then stay.
   virtual void encode(std::string_view text, Tokens& ids) const;
-  /// The same for several texts, calling `after` at the end of each, also of an empty one.
+  /// Appends the ids of several texts, calling `after` at the end of each, also of an empty one.
   virtual void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                             const std::function<void()>& after) const;
   /// The first position from `at` on where it is known that a text can be cut so that its two parts, encoded one after

@@ -40,7 +40,7 @@ void TokenSpan::copy(std::int64_t begin, std::span<std::int32_t> to) const {
       },
       ids_);
   if (vocab_size_ == 0) return;
-  // As unsigned numbers, negative ids are too large.
+  // Read as unsigned numbers, negative ids are too large.
   std::uint32_t largest = 0;
   for (const std::int32_t id : to) largest = std::max(largest, static_cast<std::uint32_t>(id));
   check_file_id(static_cast<std::int32_t>(largest), vocab_size_);

@@ -23,7 +23,7 @@ class TokenSource {
   virtual std::size_t size() const = 0;
   /// Copies ids [begin, begin + to.size()) to `to`. Requires: they exist.
   virtual void copy(std::size_t begin, std::span<std::int32_t> to) const = 0;
-  /// As TokenSpan has them.
+  /// The positions of joins between texts, as TokenSpan has them.
   virtual std::span<const std::int64_t> joins() const = 0;
 };
 

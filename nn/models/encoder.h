@@ -54,7 +54,7 @@ struct Encoder {
 
   /// What the masked language model expects at every token: [B, T] → [B, T, V]. Throws Error if there are classes.
   Tensor logits(const Tensor& ids, const Tensor& mask = {}) const;
-  /// The same for some tokens alone: `rows` [n] int32 are their indices b·T + t among the B·T tokens → [n, V]. All
+  /// The logits of some tokens alone: `rows` [n] int32 are their indices b·T + t among the B·T tokens → [n, V]. All
   /// tokens go through the blocks; only the product with the head is smaller.
   Tensor logits_at(const Tensor& rows, const Tensor& ids, const Tensor& mask = {}) const;
   /// Logits of the classes: [B, T] → [B, classes]. A sequence is represented by the mean of its tokens without padding:
@@ -97,7 +97,7 @@ class EncoderModel final : public Model {
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return encoder.loss(batch, options);
   }
-  /// As of Gpt, as if every token were predicted.
+  /// Gpt::flop_per_token(), as if every token were predicted.
   double flop_per_token(std::int64_t length) const override;
   std::int64_t flop_parameter_count() const override { return encoder.flop_parameter_count(); }
   /// If a quarter of the tokens is predicted.

@@ -73,7 +73,7 @@ struct Gpt {
               const Tensor& prior = {}) const {
     return hidden_loss(hidden(ids), targets, options, prior);
   }
-  /// The same for the result of hidden().
+  /// The cross-entropy in nats, [], of the tokens whose result of hidden() is x.
   Tensor hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options,
                      const Tensor& prior = {}) const;
 
@@ -87,7 +87,7 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
-  /// The same, but layer(i, x, context) is called instead of block i, for tokens at positions start, start + 1, …
+  /// hidden(), but with layer(i, x, context) instead of block i, for tokens at positions start, start + 1, …
   /// The n-grams of the first tokens begin in the tokens `before` [B, m]; empty: none are known. If the blocks are
   /// recomputed, backward() calls copies of `layer`.
   template <class Layer>
@@ -111,15 +111,15 @@ struct Gpt {
   }
   /// The output head, with logit_cap: [… C] → [… V].
   Tensor head(const Tensor& x) const;
-  /// The same with the prior, if the model has one. Throws Error if it is missing.
+  /// The output head with the prior added, if the model has one: [… C] → [… V]. Throws Error if it is missing.
   Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   /// Its weight, [V, C].
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   /// Number of parameters N without position embeddings and adapters, as nanoGPT counts them.
   std::int64_t parameter_count() const;
-  /// The same without embeddings that are only looked up (those of n-grams, and wte if the head has weights of its
-  /// own): the N of flop_per_token().
+  /// Number of parameters without embeddings that are only looked up (those of n-grams, and wte if the head has weights
+  /// of its own): the N of flop_per_token().
   std::int64_t flop_parameter_count() const;
   /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
   /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.

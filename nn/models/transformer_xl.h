@@ -139,7 +139,7 @@ struct TransformerXl {
   Tensor embed(const Tensor& ids, const Tensor& before = {}) const;
   /// The output head: [… C] → [… V], and its weight [V, C].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
-  /// The same with the prior [… V], if the model has one. Throws Error if it is missing.
+  /// The output head with the prior [… V] added, if the model has one: [… C] → [… V]. Throws Error if it is missing.
   Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 

@@ -45,7 +45,7 @@ bool has_terminals();
 
 /// The content of a file; empty for a device. Throws std::runtime_error if it cannot be read.
 std::string read_text(const std::string& path);
-/// The same for a file that another process may not have made yet: empty as long as there is none.
+/// The content of a file that another process may not have made yet: empty as long as there is none.
 std::string text_so_far(const std::string& path);
 
 }  // namespace maki::tests

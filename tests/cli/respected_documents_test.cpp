@@ -46,7 +46,7 @@ TEST_CASE("respected documents give the same bytes from text and tokens, in part
     REQUIRE(read_text(checkpoint(name("cut"), 30)) == bytes);
     require_ok(run_maki(Arguments{"train", tokens, "--out", name("crossing"), "--max-steps", "30"} + kSmall + kind));
     REQUIRE(read_text(checkpoint(name("crossing"), 30)) != bytes);
-    // The same sequences: training has evaluated the whole validation text at its end.
+    // These are the sequences of training, which has evaluated the whole validation text at its end.
     const json facts = json::parse(require_ok(run_maki({"eval", name("text"), "--checkpoint", "last", "--json"})).out);
     double last = 0, tokens_read = 0;
     for (const json& line : json_lines(read_text(name("text") + "/metrics.jsonl"))) {

@@ -19,7 +19,7 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
 
 /// About 4,800 characters: words in random, reproducible order.
 std::string small_text();
-/// The same number of words in Japanese, without spaces: about 2,100 characters.
+/// About 2,100 characters: as many Japanese words as small_text() has English ones, without spaces.
 std::string small_japanese_text();
 
 /// Two layers of width 16, with dropout, gradient accumulation, clipping, a cosine schedule and evaluation.

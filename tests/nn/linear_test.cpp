@@ -22,7 +22,7 @@ struct SmallLinear {
       : store(dtype), model(Scope(store), {config, parse_attention(form)}) {
     store.seal(1);
   }
-  /// As SmallGpt, but leaves frozen parameters alone.
+  /// Draws all values but those of frozen parameters, which SmallGpt would draw, too.
   void randomize(std::uint64_t seed) {
     for (const auto& parameter : store.parameters()) {
       if (!parameter->trainable()) continue;

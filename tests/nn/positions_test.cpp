@@ -30,7 +30,7 @@ Tensor random_rows(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   return x;
 }
 
-// The same row [D] at T positions from `first` on, rotated: [T, D].
+// One row [D] at T positions from `first` on, rotated: [T, D].
 Tensor rotated(const Tensor& row, std::int64_t tokens, double base, std::int64_t first = 0) {
   const std::int64_t d = row.shape().cols();
   Tensor x = empty({1, tokens, d}, row.dtype());

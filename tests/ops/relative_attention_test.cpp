@@ -40,7 +40,7 @@ Tensor head_of(const Tensor& x, std::int64_t at, std::int64_t h, std::int64_t si
   return slice(x, -1, at + h * size, at + (h + 1) * size);
 }
 
-// The same with a matrix of scores for one sequence: q [T, D], k, v [S, D], r [S, D], u, w [D].
+// Relative attention with a matrix of scores for one sequence: q [T, D], k, v [S, D], r [S, D], u, w [D].
 Tensor head_by_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& r, const Tensor& u,
                       const Tensor& w) {
   const std::int64_t queries = q.shape()[0], keys = k.shape()[0];

@@ -17,7 +17,7 @@ inline std::string set(const std::string& name, const std::string& text) {
   });
 }
 
-/// The same for a whole configuration in TOML, which the message calls some.toml.
+/// The message for a whole configuration in TOML, which it calls some.toml.
 inline std::string toml(const std::string& text) {
   return error_message<Error>([&] {
     Config config;

@@ -45,7 +45,8 @@ Config step_config() {
   return c;
 }
 
-// The same training, written out. `c` is read field by field, so that an option that the trainer ignores is detected.
+// What the trainer does, written out. `c` is read field by field, so that an option that the trainer ignores is
+// detected.
 class ByHand {
  public:
   ByHand(const Config& config, const Dataset& data)

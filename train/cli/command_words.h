@@ -26,7 +26,7 @@ std::string without_bracket_guard(std::string argument);
 
 /// The innermost verb that `app` has parsed; `app` itself if there is none.
 const CLI::App& innermost_command(const CLI::App& app);
-/// The same, as the user types it: "maki bench gemm".
+/// The innermost verb that `app` has parsed, as the user types it: "maki bench gemm".
 std::string command_path(const CLI::App& app);
 
 /// The names of the verbs of `command`, in the order of the help.

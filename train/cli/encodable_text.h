@@ -15,8 +15,8 @@ namespace maki {
 /// first invalid byte) or known_text() rejects it; Error for an unknown policy.
 std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
                            const std::string& unknown);
-/// The same for the pieces of one text: one result per piece, which may be empty. Offsets count from the first piece.
-/// Requires: the pieces are views of the same string, in ascending order.
+/// encodable_text() of the pieces of one text: one result per piece, which may be empty. Offsets count from the first
+/// piece. Requires: the pieces are views of the same string, in ascending order.
 std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
                                           std::string_view name, const std::string& unknown);
 

@@ -173,7 +173,7 @@ void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corp
   measured.push_back(measure_compressor(o.against, split.train, split.val, text.characters));
 }
 
-// The same loss in parts: of each file, of each position.
+// The loss in parts: of each file, of each position.
 void measure_parts(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus, const Task& task,
                    const EvalRequest& request, std::vector<ReportLine>& measured) {
   if (o.per_file) std::ranges::move(measure_files(loaded, corpus, request), std::back_inserter(measured));

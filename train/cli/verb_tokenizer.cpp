@@ -51,7 +51,7 @@ Facts facts_of(const Tokenizer& tokenizer) {
   return facts;
 }
 
-// As text, in which bytes that are not UTF-8 are replaced.
+// The bytes of a token as text, in which what is not UTF-8 is replaced.
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) { return escape_unprintable(tokenizer.bytes(id)); }
 
 void print_json(const Tokenizer& tokenizer, const Facts& facts) {

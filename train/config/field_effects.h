@@ -17,7 +17,8 @@ namespace maki {
 /// accepted. What config.corpus denotes is looked up, if it names anything.
 void require_effect(const Config& config, std::span<const std::string> given);
 
-/// The same for the fields whose value alone says that something was asked for, wherever it comes from: for validate().
+/// Throws Error for a value without an effect in a field whose value alone says that something was asked for, wherever
+/// it comes from: for validate().
 void require_effective_values(const Config& config);
 
 /// What config.corpus denotes: "a file", "a directory", "tokens" or "a built-in text"; empty without sources, or if the

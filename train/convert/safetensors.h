@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxStoredRank = 16;
 /// CheckpointError if the file cannot be read.
 StoredTensors read_safetensors(const std::string& path);
 
-/// The same without a file, for the text of a header without the length before it; spaces may follow. `data` is what is
+/// The tensors of a header that is given as text without the length before it; spaces may follow. `data` is what is
 /// behind the header, into which the tensors point, in the order of the header. Throws CorruptFile; but that names are
 /// unique and that there are no gaps is checked by read_safetensors() alone.
 std::vector<StoredTensor> parse_safetensors_header(std::string_view json, Bytes data, const std::string& path);

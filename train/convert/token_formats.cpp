@@ -88,7 +88,7 @@ void require_token_place(const std::string& format, const OutputPath& out) {
   if (foreign_format(format) == nullptr) {
     require_file_place(out, Streams::refused);
   } else {
-    // As OutputDirectory would find out, after hours of encoding a large text.
+    // OutputDirectory would find this out only after hours of encoding a large text.
     const std::string place = require_directory_place(out).path;
     for (const std::string& name : file_names(place)) {
       check(std::ranges::find(kForeignFiles, name) != std::end(kForeignFiles),

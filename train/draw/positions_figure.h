@@ -24,7 +24,7 @@ PositionFacts position_facts(std::int64_t length, std::int64_t width, double bas
 
 /// An SVG document: both heat maps and the wavelengths.
 std::string positions_picture(const PositionFacts& facts, const Words& words);
-/// The same for a terminal, with at most 16 of the wavelengths.
+/// The heat maps and at most 16 of the wavelengths, for a terminal.
 std::string positions_text(const PositionFacts& facts, const Words& words);
 
 }  // namespace maki

@@ -35,7 +35,7 @@ struct Similarity {
 /// All pairs of occurrences of these consecutive tokens, also within one text and where they overlap, in the order of
 /// the texts; empty if there are fewer than two occurrences. Requires: `ids` is not empty.
 std::vector<Similarity> similarities(const std::vector<EmbeddedText>& texts, std::span<const std::int32_t> ids);
-/// The same for every single token that is in at least two of the texts, in the order of the ids.
+/// All pairs of occurrences of every single token that is in at least two of the texts, in the order of the ids.
 std::vector<Similarity> shared_similarities(const std::vector<EmbeddedText>& texts);
 
 }  // namespace maki

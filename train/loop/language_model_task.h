@@ -31,8 +31,8 @@ class LanguageModelTask final : public Task {
   /// (DocumentSequences). Either part of the dataset may be empty, in which case no batch of it may be requested. With
   /// config.ngram_prior, the n-grams of the training text are counted here. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
-  /// The same for a dataset that the task shares. `text` describes the validation text to measure(); if it has n-gram
-  /// counts, they are used instead of counting.
+  /// Batches of a dataset that the task shares with others. `text` describes the validation text to measure(); if it
+  /// has n-gram counts, they are used instead of counting.
   LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
   const Dataset& dataset() const { return *dataset_; }

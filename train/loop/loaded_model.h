@@ -17,7 +17,7 @@ void check_model(const ContainerReader& file, const CheckpointState& state);
 /// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
 /// CheckpointError if the file cannot be read, so that it is unknown whether it is intact.
 CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
-/// The same for a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
+/// check_resumable() of a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
 std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path);
 
 /// finding_specials() for those of a model, of which one may have no special tokens.
@@ -32,8 +32,8 @@ struct LoadedModel {
   /// overwritten while the model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or
   /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");
-  /// The same model without adapters, if it has any: what they add is part of its weights (merge_adapters() in
-  /// nn/low_rank.h). They share the n-gram prior.
+  /// A model without adapters that computes what `adapted` does: what they add is part of its weights (merge_adapters()
+  /// in nn/low_rank.h). They share the n-gram prior.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
 
   std::string path;

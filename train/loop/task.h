@@ -39,7 +39,8 @@ class Task {
   /// The tokens of step `step` that speed and progress are measured in: those that are read, or for a task that reads a
   /// source those that are to be written.
   virtual std::int64_t tokens_in_step(std::int64_t step) const = 0;
-  /// The same for all steps before `step` together. The default is for steps of equal size.
+  /// The tokens of all steps before `step` together, as tokens_in_step() counts them. The default is for steps of equal
+  /// size.
   virtual std::int64_t tokens_before(std::int64_t step) const { return step * tokens_in_step(0); }
   /// How many times the training data have been read after this number of steps.
   virtual double epochs(std::int64_t steps) const = 0;

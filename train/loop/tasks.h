@@ -24,8 +24,8 @@ struct EvalRequest {
   std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
   bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
 };
-/// The same corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the task,
-/// and Error if the request does not.
+/// A task with the corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the
+/// task, and Error if the request does not.
 std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
                                      const EvalRequest& request);
 

@@ -50,7 +50,7 @@ struct EvalExtent {
   std::int64_t usual = 0, last = 0;
 };
 
-/// The same, but with a last evaluation like the others if it would take too large a part of a run of `seconds`.
+/// The extent, but with a last evaluation like the others if it would take too large a part of a run of `seconds`.
 EvalExtent affordable(const EvalExtent& extent, const WorkTimes& times, double seconds);
 
 /// Seconds that a run of `max_steps` steps still takes after `finished` of them, with what is due at the intervals of

@@ -15,7 +15,7 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 /// Seconds for the n-gram count that reads a text of `tokens` tokens before training begins, if the configuration has a
 /// prior or asks for a count (Config::counting); else 0.
 double counting_seconds(const Config& config, std::int64_t tokens);
-/// The same for a configuration with a prior of n-grams of any length.
+/// Seconds for the n-gram count of a text of `tokens` tokens, for a prior of n-grams of any length.
 double prior_seconds(std::int64_t tokens);
 
 }  // namespace maki

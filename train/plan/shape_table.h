@@ -27,7 +27,7 @@ enum class Recipe : std::uint8_t {
   network,
   /// Both: learns most from one pass that there is time for.
   network_with_tables,
-  /// The same network without tables, on top of an n-gram count of the text (nn/prior.h): learns most of all, and is
+  /// The network without tables, on top of an n-gram count of the text (nn/prior.h): learns most of all, and is
   /// never worse than counting, but the text must be counted first.
   prior
 };

@@ -97,7 +97,8 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
 /// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
 /// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, const Optimizer& optimizer);
-/// The same for the values alone.
+/// Throws CorruptFile unless all values are finite, the padding between tensors is zero, and the checksum of their
+/// section matches. Reads them in pieces of 1 MiB.
 void check_values(const ContainerReader& file, DType dtype);
 /// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged; in
 /// that case the store contains some of them and must not be used. Requires: the store is sealed.

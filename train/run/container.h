@@ -55,12 +55,12 @@ class ContainerReader {
 
   /// Reads one section and verifies its checksum.
   std::string read(std::string_view name) const;
-  /// The same, into memory of exactly the section's length (else throws CorruptFile), with all threads if the section
-  /// is long. If `use` is given, it is called with consecutive pieces of what was read, in order and never
-  /// concurrently, but on any thread, before the checksum is verified. What it throws is rethrown.
+  /// Reads one section into memory of exactly its length (else throws CorruptFile), with all threads if the section is
+  /// long, and verifies its checksum. If `use` is given, it is called with consecutive pieces of what was read, in
+  /// order and never concurrently, but on any thread, before the checksum is verified. What it throws is rethrown.
   void read(std::string_view name, std::span<std::byte> into, const std::function<void(Bytes piece)>& use = {}) const;
-  /// The same without a copy in memory: maps the section, which outlives the reader. Null, without a call of `use`, if
-  /// the system cannot, or for an empty section.
+  /// Maps one section, without a copy in memory, and verifies its checksum; the mapping outlives the reader. Null,
+  /// without a call of `use`, if the system cannot, or for an empty section.
   std::shared_ptr<const SectionMapping> map(std::string_view name,
                                             const std::function<void(Bytes piece)>& use = {}) const;
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified

@@ -47,9 +47,9 @@ enum class Streams : bool { refused, accepted };
 /// link counts as the file to which it leads, and one that leads nowhere is refused. Throws CheckpointError if the
 /// system cannot tell.
 OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams::accepted);
-/// The same for a directory: nothing is there, or an empty directory that is not the current one, or with `force` one
-/// that neither is an input nor contains one. Whether what it contains may be replaced is decided by
-/// OutputDirectory::commit().
+/// Throws Error unless the path is free for a directory: nothing is there, or an empty directory that is not the
+/// current one, or with `force` one that neither is an input nor contains one. Whether what it contains may be replaced
+/// is decided by OutputDirectory::commit().
 OutputPlace require_directory_place(const OutputPath& out);
 
 /// Writes a file with the concatenation of the pieces, under an unused name in the same directory, and renames it when

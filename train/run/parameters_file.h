@@ -31,7 +31,7 @@ void save_parameters(const std::string& path, const ParameterStore& store, FileS
 /// CheckpointError if it cannot be read; and Error if the optimizer belongs to another store.
 void load_parameters(const std::string& path, ParameterStore& store, Optimizer& optimizer,
                      FileSystem& fs = posix_file_system());
-/// The same without moments: also from a file that has them, and from a checkpoint of a run.
+/// Loads parameters without moments, also from a file that has them, and from a checkpoint of a run.
 void load_parameters(const std::string& path, ParameterStore& store, FileSystem& fs = posix_file_system());
 
 }  // namespace maki

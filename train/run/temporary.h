@@ -30,7 +30,7 @@ class Temporary {
   void write(const std::vector<Bytes>& pieces);
   /// Renames it; what is at `place` is replaced. Throws CheckpointError if that fails. The object then owns nothing.
   void move_to(const std::string& place);
-  /// The same, but throws Error if anything is at `place` already.
+  /// Renames it, or throws Error if anything is at `place` already.
   void move_to_new(const std::string& place);
   /// What has the name now remains.
   void keep();

@@ -98,7 +98,7 @@ HWY_INLINE void pack_as_rows(const float* x, std::int64_t ld, std::int64_t rows,
   }
 }
 
-/// The same for the transposed matrix: its columns become the rows of panels, of `rows` steps.
+/// Packs the transpose of x [rows, cols] into panels: its columns become the rows of panels, of `rows` steps.
 template <class Kernel>
 HWY_INLINE void pack_transposed(const float* x, std::int64_t ld, std::int64_t rows, std::int64_t cols,
                                 Panels<typename Kernel::Element> to) {

@@ -65,7 +65,7 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   }
 }
 
-/// The same for C [R, cols], where cols is a multiple of the vector size.
+/// The product of R rows of A with B, C [R, cols], where cols is a multiple of the vector size.
 template <int R, bool kAcross, Store kStore, class T>
 HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {

@@ -47,7 +47,7 @@ HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F value,
   });
 }
 
-/// The same for an activation of GEMM, which must not be none.
+/// y [n] = activation(x), and its derivatives in `kept` unless that is null. The activation must not be none.
 template <class StoreY, class StoreKept, class T>
 HWY_INLINE void activate_row(GemmActivation activation, std::int64_t n, const T* x, T* y, T* kept) {
   if (activation == GemmActivation::gelu) {

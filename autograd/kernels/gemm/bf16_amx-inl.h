@@ -78,7 +78,7 @@ HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const f
   if constexpr (kDown == 2 && kAcross == 2) amx::store<3>(sum + kBf16TileRows * stride + kBf16TileRows, bytes);
 }
 
-/// As many tiles as rows and columns of the call need.
+/// Computes a block with as many tiles as the rows and columns of the call need.
 inline void bf16_amx_tile_of(std::int64_t rows, const Bf16TileCall<std::uint16_t>& call, const float* start,
                              std::ptrdiff_t start_stride, float* sum, std::ptrdiff_t stride) {
   if (rows > kBf16TileRows) {

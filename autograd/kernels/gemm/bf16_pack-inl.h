@@ -149,7 +149,7 @@ HWY_INLINE void bf16_load_pairs(const float* pairs, std::int64_t stride, Bf16Vec
 /// The most rows of A that are packed together.
 inline constexpr std::int64_t kBf16PackedRows = 512;
 
-/// The same for a transposed A, element (i, p) at a[p * lda + i], and m <= kBf16PackedRows, as panels that are
+/// Packs a transposed A [m, k], element (i, p) at a[p * lda + i], with m <= kBf16PackedRows, as panels that are
 /// panel_stride elements apart. Two rows of `a` at a time are rounded and interleaved, which halves what is left to be
 /// transposed, and reads memory in its order: reading 64 bytes of each of 32 rows, a core reached 5.7 GB/s where it
 /// reads 14.5 in order.
