@@ -185,7 +185,7 @@ TEST_CASE("characters that the vocabulary lacks are left out or replaced on requ
 TEST_CASE("the help says of every kind what a token stands for") {
   REQUIRE(tokenizer_names() == std::vector<std::string>{"char", "byte", "word", "bpe"});
   REQUIRE(tokenizer_help() ==
-          "one token per character, per byte, per word between spaces, per frequent sequence of bytes");
+          "tokenizer: one token per character, per byte, per word between spaces, per frequent sequence of bytes");
 }
 
 TEST_CASE("a saved tokenizer is loaded unchanged, and its hash distinguishes tokenizers") {
