@@ -54,7 +54,7 @@ struct BlockExtras {
   bool branch_scales = false;
 
   bool operator==(const BlockExtras&) const = default;
-  /// Those of the first block, which has nothing before it.
+  /// The extras of the first block of a model: without what refers to an earlier block.
   BlockExtras of_first_block() const;
 };
 

@@ -7,14 +7,15 @@ build() {
   shift
   local -a targets=()
   [ $# -eq 0 ] || targets=(--target "$@")
+  local -i failed=0
+  # With pipefail, as all scripts have it.
   NINJA_STATUS='%f %t ' cmake --build "$directory" "${targets[@]}" 2>&1 | tee "$log" | while read -r done_ all line; do
     [[ -t 2 && $done_ =~ ^[0-9]+$ && $all =~ ^[1-9][0-9]*$ ]] || continue
     share=$((100 * done_ / all))
     [ "$share" -le "$shown" ] || { shown=$share && printf '\rbuilding maki: %3d %%' "$share" >&2; }
-  done
-  local status=${PIPESTATUS[0]}
+  done || failed=1
   [ ! -t 2 ] || printf '\r\033[K' >&2
-  [ "$status" -eq 0 ] || { tail -n 40 "$log" >&2; return "$status"; }
+  [ $failed = 0 ] || { tail -n 40 "$log" >&2; return 1; }
 }
 
 # Installs missing packages and builds the program: build_program FOR, where FOR is "here" for this machine alone, which
@@ -31,7 +32,7 @@ build_program() {
   cmake --preset release --log-level=WARNING -B "$build" -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF \
     -DCMAKE_UNITY_BUILD=ON -DMAKI_HOST_ONLY=$host_only >/dev/null
   if [ ! -e "$build/train/maki" ]; then
-    # CPU seconds of a build on a CPU of 2023.
+    # What a build takes on a CPU of 2023, in CPU seconds.
     local seconds=240 cores
     [ $host_only = ON ] || seconds=400
     cores=$(nproc)

@@ -65,7 +65,8 @@ TEST_CASE("resuming with another corpus is exit 3, with another shape 2, and res
   require_refused(run_maki({"train", "--resume", run, "--n-embd", "32", "--max-steps", "8"}), 2,
                   {"n_embd", "16", "32"});
   require_refused(run_maki({"train", "--resume", folder / "nothing"}), 2, {"nothing"});
-  // The same value is not a change, and a run that has reached its last step is reported without an error.
+  // An option with the value that the run has already changes nothing, and a run that has reached its last step is
+  // reported without an error.
   const Finished reached = run_maki({"train", "--resume", run, "--n-embd", "16", "--max-steps", "4"});
   INFO(reached.err);
   REQUIRE(reached.exit_code == 0);

@@ -84,3 +84,13 @@ TEST_CASE("demo.sh ends with the exit code of maki, after its message") {
   REQUIRE(demo.exit_code == 2);
   REQUIRE_THAT(demo.out, ContainsSubstring("no memory is left\n") && !ContainsSubstring("Next steps"));
 }
+
+TEST_CASE("a build that fails shows what it printed, and ends the script") {
+  const TemporaryFolder folder;
+  const std::string cmake = folder.write("cmake", "#!/bin/sh\necho the compiler is broken\nexit 7\n");
+  std::filesystem::permissions(cmake, std::filesystem::perms::owner_all);
+  const Finished built = shell("cd '" + folder / "" + "' && PATH=\"$PWD:$PATH\" bash -c 'set -euo pipefail; . \"" +
+                               kScripts + "build.sh\"; build .; echo reached'");
+  REQUIRE(built.exit_code == 1);
+  REQUIRE_THAT(built.out, ContainsSubstring("the compiler is broken") && !ContainsSubstring("reached"));
+}

@@ -40,7 +40,7 @@ void print_notes(const Corpus& corpus) {
 
 constexpr std::array kDocumentFields = {"documents", "document_separator", "json_field"};
 
-// Those of the reading fields that are to be copied to the configuration of another text.
+// The names of the stored reading fields that the configuration of another text takes over.
 std::vector<std::string> fields_to_adopt(const Config& stored, const std::vector<std::string>& given,
                                          const Config& config) {
   const auto is_given = [&](std::string_view name) { return std::ranges::find(given, name) != given.end(); };

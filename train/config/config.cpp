@@ -25,7 +25,7 @@ struct Preset {
 };
 // quickstart: the defaults of Config, which follow nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
 // translate: for some 50,000 sentence pairs, in half an hour on two cores.
-constexpr Preset kPresets[] = {
+constexpr Preset kPresetRows[] = {
     {"quickstart",
      [](Config& c) {
        const Config defaults;
@@ -67,6 +67,7 @@ constexpr Preset kPresets[] = {
        c.weight_decay = 0.01;
      }},
 };
+constexpr Table kPresets("preset", kPresetRows);
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
@@ -114,10 +115,10 @@ void set_list(Config& config, const Field& field, std::vector<std::string> entri
   config.*std::get<std::vector<std::string> Config::*>(field.member) = std::move(entries);
 }
 
-std::vector<std::string> preset_names() { return Table("preset", kPresets).names(); }
+std::vector<std::string> preset_names() { return kPresets.names(); }
 
 void apply_preset(Config& config, const std::string& name) {
-  Table("preset", kPresets).row(name).apply(config);
+  kPresets.row(name).apply(config);
   for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
     by_model->clear();
   config.memory = -1;

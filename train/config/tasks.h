@@ -39,8 +39,8 @@ struct VocabSizes {
   std::int64_t source;   ///< 0 unless has_source_vocabulary()
   std::int64_t classes;  ///< 0 unless the task has labels
 };
-/// Those of a model for random data, whose vocabularies all have this size, which includes special ids; three classes
-/// if the task has labels.
+/// The sizes for a model of random data: `size` for every vocabulary, special ids included, and three classes if the
+/// task has labels.
 VocabSizes random_vocab_sizes(const Config& config, std::int64_t size);
 
 }  // namespace maki
