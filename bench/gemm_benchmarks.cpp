@@ -6,7 +6,7 @@
 
 #include "autograd/core/parallel.h"
 #include "bench/report.h"
-#include "train/bench/gemm_bench.h"
+#include "train/app/bench/gemm_bench.h"
 
 #ifdef MAKI_HAS_OPENBLAS
 #include <cblas.h>

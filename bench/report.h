@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "train/bench/machine.h"
+#include "train/app/bench/machine.h"
 
 namespace maki::bench {
 

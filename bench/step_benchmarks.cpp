@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "bench/report.h"
-#include "train/bench/step_bench.h"
+#include "train/app/bench/step_bench.h"
 
 namespace maki::bench {
 

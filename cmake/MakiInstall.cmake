@@ -9,11 +9,11 @@ set(public_headers
     nn/models/encoder.h nn/models/gpt.h nn/models/linear.h nn/models/seq2seq.h nn/models/transformer_xl.h
     optim/adam.h optim/clip.h optim/lr_schedule.h optim/make_optimizer.h optim/muon.h optim/parameter_optimizer.h
     optim/sgd.h
-    data/builtin/stories.h data/dataset/dataset.h data/dataset/window_batches.h data/text/corpus.h data/text/error.h
+    data/builtin/stories.h data/dataset/dataset.h data/dataset/window_batches.h data/text/corpus.h data/io/error.h
     data/tokenizer/char_tokenizer.h data/tokenizer/tokenizer.h data/tokenizer/tokenizer_files.h
-    train/config/config.h train/config/error.h train/loop/evaluate.h train/loop/generate_text.h
-    train/loop/language_model_task.h train/loop/loaded_model.h train/loop/session.h train/loop/tasks.h
-    train/loop/trainer.h train/run/atomic_file.h train/run/new_run.h train/run/parameters_file.h)
+    train/run/config/config.h train/loop/evaluate.h train/loop/generate_text.h
+    train/loop/language_model_task.h train/run/loaded_model.h train/loop/session.h train/loop/tasks.h
+    train/loop/trainer.h data/io/atomic_file.h train/run/new_run.h train/run/parameters_file.h)
 set(unread ${public_headers})
 while(unread)
   list(POP_FRONT unread header)

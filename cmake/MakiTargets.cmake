@@ -82,11 +82,11 @@ function(maki_unity target)
 endfunction()
 
 # One static library per folder: maki_library(<folder> [further sources…]) adds maki_<folder>, exported as maki::<folder>,
-# of all .cpp files below the folder, except those below cli/.
+# of all .cpp files below the folder, except those below app/.
 function(maki_library folder)
   set(target maki_${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/cli/")
+  list(FILTER sources EXCLUDE REGEX "/app/")
   add_library(${target} STATIC ${sources} ${ARGN})
   add_library(maki::${folder} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})

@@ -64,7 +64,7 @@ steps() {
 }
 
 # Runs maki_benchmarks. For maki's kernels, callers set GOMP_SPINCOUNT to about what the maki program sets for itself
-# (train/cli/limit_spinning.cpp); competitors keep their default.
+# (train/app/limit_spinning.cpp); competitors keep their default.
 benchmarks() { # regular expression of benchmark names
   echo "$1" >&2
   build/benchmarks/bench/maki_benchmarks --benchmark_filter="$1" --benchmark_min_time=0.2 --benchmark_format=json |

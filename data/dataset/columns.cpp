@@ -6,8 +6,8 @@
 #include <set>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
-#include "data/text/shell_quote.h"
+#include "data/io/error.h"
+#include "data/io/shell_quote.h"
 
 namespace maki {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "data/dataset/foreign_tokens.h"
 #include "data/dataset/token_shards.h"
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 

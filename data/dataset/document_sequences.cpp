@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {

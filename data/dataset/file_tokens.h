@@ -1,11 +1,11 @@
 // Token ids in a file, which are read from it whenever they are needed: they need no memory of the process, and the
-// file is noticed to change (data/text/stable_file.h).
+// file is noticed to change (data/io/stable_file.h).
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "data/text/stable_file.h"
+#include "data/io/stable_file.h"
 #include "data/tokenizer/tokens.h"
 
 namespace maki {

@@ -7,12 +7,12 @@
 
 #include "data/dataset/file_tokens.h"
 #include "data/dataset/token_shards.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
+#include "data/io/shell_quote.h"
+#include "data/io/utf8.h"
 #include "data/text/file_signature.h"
-#include "data/text/hash.h"
-#include "data/text/shell_quote.h"
-#include "data/text/utf8.h"
 
 namespace maki {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/normalization.h"
 
 namespace maki {

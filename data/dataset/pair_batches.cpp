@@ -6,7 +6,7 @@
 #include "autograd/core/philox.h"
 #include "data/dataset/sequence_order.h"
 #include "data/dataset/window_batches.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {

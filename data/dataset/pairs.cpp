@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "data/dataset/columns.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/text/text_shape.h"
 
 namespace maki {

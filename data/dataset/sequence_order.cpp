@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "autograd/core/philox.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {

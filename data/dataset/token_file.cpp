@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "data/dataset/file_tokens.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
 
 namespace maki {
 namespace {

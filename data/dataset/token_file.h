@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/stable_file.h"
+#include "data/io/stable_file.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "data/text/error.h"
-#include "data/text/file.h"
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
 #include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {

@@ -2,8 +2,8 @@
 #include <bit>
 #include <limits>
 
+#include "data/io/error.h"
 #include "data/ngram/ngram_trie.h"
-#include "data/text/error.h"
 
 namespace maki {
 namespace {

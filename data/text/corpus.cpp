@@ -7,14 +7,14 @@
 
 #include "data/builtin/exercises.h"
 #include "data/builtin/stories.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
+#include "data/io/invisible.h"
+#include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
-#include "data/text/hash.h"
-#include "data/text/invisible.h"
 #include "data/text/text_shape.h"
-#include "data/text/utf8.h"
 
 namespace maki {
 namespace {

@@ -4,12 +4,12 @@
 #include <array>
 #include <utility>
 
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/shell_quote.h"
+#include "data/io/utf8.h"
 #include "data/text/encoding.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
 #include "data/text/file_signature.h"
-#include "data/text/shell_quote.h"
-#include "data/text/utf8.h"
 
 namespace maki {
 namespace {

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 #include <optional>
 
-#include "data/text/error.h"
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
 #include "data/text/file_signature.h"
 #include "data/text/glob.h"
 

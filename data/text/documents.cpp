@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
-#include "data/text/printable.h"
+#include "data/io/error.h"
+#include "data/io/printable.h"
 
 namespace maki {
 namespace {

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <iconv.h>
 
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "data/text/shell_quote.h"
+#include "data/io/shell_quote.h"
 
 namespace maki {
 namespace {

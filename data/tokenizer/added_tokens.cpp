@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utf8proc.h>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/pre_tokenizer.h"
 
 namespace maki {

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 #include <iterator>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
 

@@ -5,7 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/bpe_trainer.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/piece_map.h"

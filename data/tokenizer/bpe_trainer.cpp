@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "autograd/core/parallel.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/piece_map.h"
 

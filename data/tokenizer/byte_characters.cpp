@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

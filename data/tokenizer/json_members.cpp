@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 

@@ -8,9 +8,9 @@
 #include <utf8proc.h>
 
 #include "autograd/core/nearest.h"
-#include "data/text/error.h"
-#include "data/text/printable.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/printable.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -1,7 +1,7 @@
 #include "data/tokenizer/normalized_tokenizer.h"
 
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 
 namespace maki {

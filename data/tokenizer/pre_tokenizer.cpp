@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 #include <pcre2.h>
 
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "data/text/error.h"
-#include "data/text/printable.h"
+#include "data/io/error.h"
+#include "data/io/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/normalized_tokenizer.h"
 

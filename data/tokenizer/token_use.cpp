@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {

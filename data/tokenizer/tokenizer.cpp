@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "autograd/core/table.h"
-#include "data/text/error.h"
-#include "data/text/hash.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"

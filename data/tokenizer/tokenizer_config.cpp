@@ -6,8 +6,8 @@
 #include <set>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/tokenizer.h"
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "data/dataset/token_file.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
 #include "data/tokenizer/nanogpt_meta.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/vocabulary_text.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"

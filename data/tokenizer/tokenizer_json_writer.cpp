@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/normalized_tokenizer.h"

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "autograd/core/nearest.h"
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "data/tokenizer/normalized_tokenizer.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"
 

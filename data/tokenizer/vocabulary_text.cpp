@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/normalized_tokenizer.h"

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <unordered_set>
 
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

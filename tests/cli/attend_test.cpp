@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/cli/require_refused.h"
 
 using namespace maki::tests;

@@ -7,15 +7,15 @@
 
 #include "autograd/kernels/peak.h"
 #include "autograd/kernels/simd/target.h"
+#include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/bench/gemm_bench.h"
-#include "train/bench/machine.h"
-#include "train/bench/profile.h"
-#include "train/bench/step_bench.h"
-#include "train/bench/timing.h"
-#include "train/config/error.h"
-#include "train/config/models.h"
+#include "train/app/bench/gemm_bench.h"
+#include "train/app/bench/machine.h"
+#include "train/app/bench/profile.h"
+#include "train/app/bench/step_bench.h"
+#include "train/app/bench/timing.h"
+#include "train/run/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;

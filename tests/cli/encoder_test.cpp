@@ -10,7 +10,7 @@
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki::tests;
 using nlohmann::json;

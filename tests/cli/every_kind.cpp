@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/config/models.h"
+#include "train/run/config/models.h"
 
 namespace maki::tests {
 namespace {

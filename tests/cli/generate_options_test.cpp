@@ -5,10 +5,10 @@
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/trained_run.h"
-#include "train/config/configured_optimizer.h"
-#include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
+#include "train/run/config/configured_optimizer.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki::tests;
 using nlohmann::json;

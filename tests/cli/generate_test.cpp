@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "tests/train/text_trainer.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki::tests;
 

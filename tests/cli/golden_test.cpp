@@ -14,8 +14,8 @@
 
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/config/config.h"
 #include "train/run/checkpoint.h"
+#include "train/run/config/config.h"
 #include "train/run/container.h"
 
 using namespace maki::tests;

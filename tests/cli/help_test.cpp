@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 

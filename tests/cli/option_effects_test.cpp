@@ -8,7 +8,7 @@
 
 #include "tests/cli/every_kind.h"
 #include "tests/cli/require_refused.h"
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 #include "train/run/container.h"
 
 using namespace maki::tests;

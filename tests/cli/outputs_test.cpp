@@ -1,4 +1,4 @@
-// Every verb that writes a file or directory opens it in the same way: see train/run/output.h.
+// Every verb that writes a file or directory opens it in the same way: see data/io/output.h.
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>

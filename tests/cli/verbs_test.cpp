@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "tests/metrics_lines.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/require_refused.h"
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
 using namespace maki::tests;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/files.h"
 
 namespace maki::tests {

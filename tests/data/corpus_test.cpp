@@ -8,9 +8,9 @@
 
 #include "data/dataset/dataset.h"
 #include "data/dataset/window_batches.h"
-#include "data/text/file.h"
-#include "data/text/hash.h"
-#include "data/text/utf8.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
+#include "data/io/utf8.h"
 #include "tests/data/process_scopes.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"

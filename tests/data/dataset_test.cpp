@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "data/text/hash.h"
-#include "data/text/utf8.h"
+#include "data/io/hash.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"

@@ -6,9 +6,9 @@
 #include <rapidcheck.h>
 
 #include "data/dataset/dataset.h"
+#include "data/io/hash.h"
+#include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
-#include "data/text/hash.h"
-#include "data/text/utf8.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"

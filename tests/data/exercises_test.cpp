@@ -7,7 +7,7 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/pairs.h"
-#include "data/text/hash.h"
+#include "data/io/hash.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

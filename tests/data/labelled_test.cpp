@@ -1,7 +1,7 @@
 // Labelled text: its lines, labels and errors.
 #include "data/dataset/labelled.h"
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/catch.h"
 
 using namespace maki;

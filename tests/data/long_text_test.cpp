@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "data/dataset/dataset.h"
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/files.h"

@@ -7,8 +7,8 @@
 #include <rapidcheck.h>
 #include <set>
 
+#include "data/io/error.h"
 #include "data/ngram/held_out_counts.h"
-#include "data/text/error.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/data/random_ids.h"

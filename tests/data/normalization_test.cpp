@@ -3,7 +3,7 @@
 
 #include <rapidcheck.h>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "data/tokenizer/unknown_characters.h"

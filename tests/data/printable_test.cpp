@@ -1,8 +1,8 @@
 // How text from outside is displayed: nothing in it can control the terminal or imitate a line that maki prints.
-#include "data/text/printable.h"
+#include "data/io/printable.h"
 
 #include "autograd/core/check.h"
-#include "data/text/shell_quote.h"
+#include "data/io/shell_quote.h"
 #include "tests/catch.h"
 
 using namespace maki;

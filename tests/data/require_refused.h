@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/catch.h"
 
 namespace maki::tests {

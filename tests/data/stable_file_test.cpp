@@ -1,6 +1,6 @@
 // Files that are read in parts: what was read is what the file contained when it was opened, or there is an error that
 // names the file. And looking at the beginning of a file.
-#include "data/text/stable_file.h"
+#include "data/io/stable_file.h"
 
 #include <cerrno>
 #include <cstring>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "data/dataset/token_file.h"
-#include "data/text/error.h"
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
 #include "tests/files.h"
 
 using namespace maki;

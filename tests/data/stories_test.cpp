@@ -7,7 +7,7 @@
 
 #include "autograd/core/check.h"
 #include "data/builtin/stories_text.h"
-#include "data/text/hash.h"
+#include "data/io/hash.h"
 #include "tests/catch.h"
 #include "tests/data/grammar_reading.h"
 

@@ -5,8 +5,8 @@
 #include <rapidcheck.h>
 #include <set>
 
-#include "data/text/hash.h"
-#include "data/text/utf8.h"
+#include "data/io/hash.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "data/tokenizer/unknown_characters.h"

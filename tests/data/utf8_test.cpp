@@ -1,6 +1,6 @@
 // UTF-8 against table 3-7 of the Unicode standard, on every short string and on strings of the bytes where its ranges
 // end; streams against whole texts, however they are split.
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 #include <random>
 #include <rapidcheck.h>

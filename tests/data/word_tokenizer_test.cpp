@@ -7,7 +7,7 @@
 #include <set>
 #include <type_traits>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

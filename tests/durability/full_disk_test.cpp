@@ -11,7 +11,7 @@
 #include "tests/catch.h"
 #include "tests/files.h"
 #include "tests/train/resumable_run.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

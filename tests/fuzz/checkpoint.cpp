@@ -2,10 +2,10 @@
 // written into a container with right checksums, so that what reads the sections is reached.
 #include "train/run/checkpoint.h"
 
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/unsynced.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 namespace maki::fuzz {
 namespace {

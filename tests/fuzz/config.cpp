@@ -1,9 +1,8 @@
 // Configuration files, and the configuration in a checkpoint, which begins with its schema.
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
-#include "train/config/error.h"
 
 namespace maki::fuzz {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/unsynced.h"
-#include "train/config/error.h"
 
 namespace maki::fuzz {
 namespace {

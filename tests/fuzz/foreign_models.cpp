@@ -1,6 +1,6 @@
 #include "tests/fuzz/foreign_models.h"
 
-#include "train/config/models.h"
+#include "train/run/config/models.h"
 
 namespace maki::fuzz {
 

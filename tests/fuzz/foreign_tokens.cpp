@@ -1,7 +1,7 @@
 // Token files of nanoGPT and llm.c.
 #include "data/dataset/foreign_tokens.h"
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 
 namespace maki::fuzz {

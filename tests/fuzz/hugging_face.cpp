@@ -1,7 +1,7 @@
 // Directories of Hugging Face: config.json, then model.safetensors.index.json, then the only shard.
+#include "data/io/error.h"
 #include "tests/fuzz/foreign_models.h"
 #include "tests/fuzz/targets.h"
-#include "train/config/error.h"
 
 namespace maki::fuzz {
 namespace {

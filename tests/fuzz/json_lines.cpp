@@ -1,9 +1,9 @@
 // Documents in JSON lines, or behind a separator, whose text arrives in blocks of any size.
 #include <stdexcept>
 
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/text/documents.h"
-#include "data/text/error.h"
-#include "data/text/utf8.h"
 #include "tests/fuzz/targets.h"
 
 namespace maki::fuzz {

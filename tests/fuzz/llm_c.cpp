@@ -1,7 +1,7 @@
 // Checkpoints of llm.c.
+#include "data/io/error.h"
 #include "tests/fuzz/foreign_models.h"
 #include "tests/fuzz/targets.h"
-#include "train/config/error.h"
 
 namespace maki::fuzz {
 namespace {

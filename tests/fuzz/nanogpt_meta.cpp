@@ -1,7 +1,7 @@
 // The meta.pkl of nanoGPT's character-level data sets.
 #include "data/tokenizer/nanogpt_meta.h"
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/vocabularies.h"
 

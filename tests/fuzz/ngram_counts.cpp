@@ -1,6 +1,6 @@
 // Counts of n-grams, as checkpoints of models with a prior contain them.
+#include "data/io/error.h"
 #include "data/ngram/ngram_trie.h"
-#include "data/text/error.h"
 #include "tests/fuzz/targets.h"
 #include "train/run/container.h"
 

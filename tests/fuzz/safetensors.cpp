@@ -1,7 +1,7 @@
-#include "train/convert/safetensors.h"
+#include "train/run/convert/safetensors.h"
 
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
-#include "train/config/error.h"
 
 namespace maki::fuzz {
 namespace {

@@ -1,5 +1,5 @@
 // maki's own tokenizers, as checkpoints and token files contain them.
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/vocabularies.h"
 

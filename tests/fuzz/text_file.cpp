@@ -1,9 +1,9 @@
 // Text in any encoding. The first byte chooses how it is read.
 #include <stdexcept>
 
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
-#include "data/text/error.h"
-#include "data/text/utf8.h"
 #include "tests/fuzz/targets.h"
 
 namespace maki::fuzz {

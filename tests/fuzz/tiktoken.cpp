@@ -1,4 +1,4 @@
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/vocabularies.h"
 

@@ -3,12 +3,12 @@
 
 #include <cstring>
 
-#include "data/text/error.h"
-#include "data/text/file.h"
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/unsynced.h"
-#include "train/convert/prepare.h"
+#include "train/run/convert/prepare.h"
 
 namespace maki::fuzz {
 namespace {

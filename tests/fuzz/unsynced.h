@@ -1,7 +1,7 @@
 // A file system for inputs that need not survive a crash of the machine.
 #pragma once
 
-#include "train/run/file_system.h"
+#include "data/io/file_system.h"
 
 namespace maki::fuzz {
 

@@ -1,7 +1,7 @@
 // GPT-2's pair of files: vocab.json and merges.txt.
 #include <nlohmann/json.hpp>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/vocabularies.h"
 

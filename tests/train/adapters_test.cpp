@@ -7,8 +7,8 @@
 #include "tests/files.h"
 #include "tests/train/every_small_model.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/trained_parameters.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/config/trained_parameters.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

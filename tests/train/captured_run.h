@@ -8,7 +8,7 @@
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
-#include "train/cli/console.h"
+#include "train/app/console.h"
 #include "train/loop/restore.h"
 #include "train/loop/session.h"
 

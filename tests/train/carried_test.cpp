@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
+#include "data/io/error.h"
 #include "tests/threads.h"
 #include "tests/train/averaging_model.h"
-#include "train/config/error.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/restore.h"
 #include "train/run/memory_section.h"

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "data/dataset/dataset.h"
+#include "data/io/error.h"
 #include "tests/train/prepared.h"
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
-#include "train/config/error.h"
 #include "train/loop/session.h"
 
 using namespace maki;

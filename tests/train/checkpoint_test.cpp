@@ -4,12 +4,12 @@
 
 #include <cmath>
 
+#include "data/io/error.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/files.h"
 #include "tests/optim/small_store.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <unistd.h>
 
+#include "data/io/error.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 #include "train/run/new_run.h"
 
 using namespace maki;
@@ -48,7 +48,7 @@ struct Interleaved : FileSystem {
 std::unique_ptr<RunClaim> try_claim(const RunDirectory& run, const std::string& config) {
   try {
     return std::make_unique<RunClaim>(run, config);
-  } catch (const OccupiedRun&) {
+  } catch (const OccupiedOutput&) {
     return nullptr;
   }
 }
@@ -57,7 +57,7 @@ std::unique_ptr<RunClaim> try_claim(const RunDirectory& run, const std::string& 
 void require_usable(const RunDirectory& run) {
   write_bytes(run.config_file(), "");
   write_bytes(run.checkpoint_file(0), "");
-  REQUIRE(contains(error_message<OccupiedRun>([&] { RunLock{run}; }), "is locked by process"));
+  REQUIRE(contains(error_message<OccupiedOutput>([&] { RunLock{run}; }), "is locked by process"));
 }
 
 const std::string kConfig = "seed = 1\n";

@@ -1,14 +1,14 @@
 // The batches and measurements of classifiers, and what their checkpoints store.
 #include "train/loop/classify_task.h"
 
+#include "data/io/error.h"
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/cli/facts_json.h"
-#include "train/config/error.h"
+#include "train/app/facts_json.h"
 #include "train/loop/evaluate.h"
-#include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

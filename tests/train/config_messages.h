@@ -5,7 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "tests/files.h"
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
 namespace maki::tests {
 

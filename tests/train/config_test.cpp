@@ -1,11 +1,11 @@
 // The table of fields: each is read back from config.toml as it was written, refuses values outside its range or of the
 // wrong type with a message, and is suggested for names that are close to its own.
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
 #include <fmt/format.h>
 
 #include "tests/train/config_messages.h"
-#include "train/config/models.h"
+#include "train/run/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,9 +1,8 @@
 // The configuration as TOML: types, line numbers in messages, and values that are read back exactly.
 #include <locale>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/train/config_messages.h"
-#include "train/config/error.h"
 #include "train/run/stored_config.h"
 
 using namespace maki;

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 #include "train/run/container.h"
 
 namespace maki::tests {

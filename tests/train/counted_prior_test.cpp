@@ -1,5 +1,5 @@
 // Priors of windows of a text: contexts, pieces, held-out parts, threads; and what a task makes of them.
-#include "train/loop/counted_prior.h"
+#include "train/run/counted_prior.h"
 
 #include <cmath>
 

@@ -7,10 +7,10 @@
 #include <regex>
 #include <vector>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
-#include "train/draw/heat_map_grid.h"
-#include "train/draw/positions_figure.h"
+#include "train/app/draw/heat_map_grid.h"
+#include "train/app/draw/positions_figure.h"
 
 using namespace maki;
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "autograd/core/check.h"
-#include "data/text/file.h"
+#include "data/io/file.h"
 #include "tests/catch.h"
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"

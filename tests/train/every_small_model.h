@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "tests/tensors.h"
-#include "train/config/models.h"
 #include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
+#include "train/run/config/models.h"
 
 namespace maki::tests {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/file_system.h"
+#include "data/io/file_system.h"
 
 namespace maki::tests {
 

@@ -1,6 +1,6 @@
 // The commit protocol: whichever call fails in whatever way, either the old or the new file exists and is intact, and a
 // reported success is a real one.
-#include "train/run/file_system.h"
+#include "data/io/file_system.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <vector>
 
+#include "data/io/error.h"
 #include "tests/files.h"
 #include "tests/train/faulty_file_system.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

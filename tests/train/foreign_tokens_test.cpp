@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <tuple>
 
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "tests/train/faulty_file_system.h"
 #include "tests/train/prepared.h"
-#include "train/config/error.h"
-#include "train/convert/token_formats.h"
+#include "train/run/convert/token_formats.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <limits>
 
+#include "data/io/error.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -7,8 +7,8 @@
 #include "tests/files.h"
 #include "tests/tensors.h"
 #include "tests/train/every_small_model.h"
-#include "train/config/trained_parameters.h"
 #include "train/loop/estimate.h"
+#include "train/run/config/trained_parameters.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/io/error.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 #include "train/run/container.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"

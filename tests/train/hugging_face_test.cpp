@@ -1,17 +1,17 @@
 // Directories of Hugging Face against what transformers computes with them (tests/fixtures/make_hugging_face.py), and
 // the way back.
-#include "train/convert/hugging_face.h"
+#include "train/run/convert/hugging_face.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
 #include "autograd/tape.h"
+#include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/train/imported.h"
-#include "train/config/error.h"
-#include "train/convert/export_model.h"
-#include "train/convert/safetensors.h"
+#include "train/run/convert/export_model.h"
+#include "train/run/convert/safetensors.h"
 
 using namespace maki;
 using namespace maki::tests;

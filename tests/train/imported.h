@@ -5,8 +5,8 @@
 #include <string>
 
 #include "tests/files.h"
-#include "train/convert/import_run.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/convert/import_run.h"
+#include "train/run/loaded_model.h"
 
 namespace maki::tests {
 

@@ -1,10 +1,10 @@
 // Checkpoints of llm.c (tests/fixtures/make_llm_c.py), read and written.
 #include <cstring>
 
+#include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/train/imported.h"
-#include "train/config/error.h"
-#include "train/convert/export_model.h"
+#include "train/run/convert/export_model.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -7,10 +7,10 @@
 #include <limits>
 #include <sys/resource.h>
 
+#include "data/io/error.h"
 #include "tests/data/allocations.h"
 #include "tests/files.h"
-#include "train/cli/progress.h"
-#include "train/config/error.h"
+#include "train/app/progress.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <sys/file.h>
 
+#include "data/io/error.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,5 +1,5 @@
 // Numbers in the files of other programs: conversions from and to float16 and bfloat16.
-#include "train/convert/number_type.h"
+#include "train/run/convert/number_type.h"
 
 #include <array>
 #include <bit>

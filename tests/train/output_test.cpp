@@ -1,6 +1,6 @@
 // What commands write: never over something that was not to be replaced, and complete or not there at all, whatever
 // fails.
-#include "train/run/output.h"
+#include "data/io/output.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "data/io/atomic_file.h"
+#include "data/io/error.h"
 #include "tests/files.h"
 #include "tests/train/faulty_file_system.h"
-#include "train/config/error.h"
-#include "train/run/atomic_file.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -254,7 +254,7 @@ TEST_CASE("a directory that another process fills meanwhile is left to it, and w
     }
   } fs;
   const TemporaryFolder folder;
-  REQUIRE_THROWS_AS(write_directory(fs, folder / "x"), OccupiedRun);
+  REQUIRE_THROWS_AS(write_directory(fs, folder / "x"), OccupiedOutput);
   REQUIRE(contents(folder.path()) == std::set<std::string>{"x", "x/a: " + kNewBytes, "x/b: another"});
 }
 

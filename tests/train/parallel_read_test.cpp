@@ -1,5 +1,5 @@
 // Reading with all threads: every piece once, used in order, and no error is lost.
-#include "train/run/parallel_read.h"
+#include "data/io/parallel_read.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,14 +1,14 @@
 // Parameters and optimizers in a file: two lines for any store and any optimizer, including those of a user.
 #include "train/run/parameters_file.h"
 
+#include "data/io/error.h"
 #include "tests/files.h"
 #include "tests/optim/matrix_and_vector_optimizer.h"
 #include "tests/optim/small_store.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/config/models.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/config/models.h"
 #include "train/run/container.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

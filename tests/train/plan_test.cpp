@@ -1,16 +1,16 @@
 // Plans are functions of a text, a time and step times that the test makes up.
-#include "train/plan/plan.h"
+#include "train/loop/plan/plan.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
-#include "train/config/configured_optimizer.h"
-#include "train/config/models.h"
-#include "train/plan/shapes.h"
+#include "train/loop/plan/shapes.h"
+#include "train/run/config/configured_optimizer.h"
+#include "train/run/config/models.h"
 
 using namespace maki;
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <random>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/train/captured_run.h"
-#include "train/config/models.h"
+#include "train/loop/plan/plan.h"
 #include "train/loop/tasks.h"
-#include "train/plan/plan.h"
+#include "train/run/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,5 +1,5 @@
 // Preparing a corpus gives the tokens that training from the text would make, with bounded memory, or nothing at all.
-#include "train/convert/prepare.h"
+#include "train/run/convert/prepare.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -8,10 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "data/dataset/dataset.h"
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "tests/data/allocations.h"
 #include "tests/train/prepared.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -8,10 +8,10 @@
 
 #include "autograd/core/philox.h"
 #include "data/dataset/dataset.h"
-#include "data/text/error.h"
-#include "data/text/hash.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
 #include "tests/files.h"
-#include "train/convert/prepare.h"
+#include "train/run/convert/prepare.h"
 
 namespace maki::tests {
 

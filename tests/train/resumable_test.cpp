@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "data/io/error.h"
 #include "optim/adam.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

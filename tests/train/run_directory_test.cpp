@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <unistd.h>
 
+#include "data/io/error.h"
 #include "tests/data/process_scopes.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 #include "train/run/container.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"

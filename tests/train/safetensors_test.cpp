@@ -1,13 +1,13 @@
 // safetensors files: what the reader accepts, what it rejects, and the bytes that the writer gives.
-#include "train/convert/safetensors.h"
+#include "train/run/convert/safetensors.h"
 
 #include <cstring>
 #include <rapidcheck.h>
 
+#include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,9 +1,9 @@
 // Schemas of the configuration: a configuration of an older schema is read and keeps its canonical form and its
 // meaning; one of a newer schema is rejected, but not as a damaged file.
+#include "data/io/error.h"
 #include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;

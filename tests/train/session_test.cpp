@@ -6,9 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "data/io/error.h"
 #include "tests/train/captured_run.h"
 #include "tests/train/text_trainer.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -6,7 +6,7 @@
 
 #include "autograd/core/philox.h"
 #include "data/dataset/dataset.h"
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
 namespace maki::tests {
 

@@ -1,14 +1,14 @@
 // The section source_tokenizer of a checkpoint: it is there exactly if the model has a vocabulary of its own for what
 // it reads, and a checkpoint in which it is missing, damaged or of another size is refused as damaged.
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "data/tokenizer/word_tokenizer.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/config/models.h"
-#include "train/loop/loaded_model.h"
 #include "train/loop/tasks.h"
+#include "train/run/config/models.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,9 +1,9 @@
 // What a plan is told of a text.
-#include "train/plan/text_facts.h"
+#include "train/loop/plan/text_facts.h"
 
 #include <fmt/format.h>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/catch.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/catch.h"
-#include "train/config/configured_optimizer.h"
+#include "train/run/config/configured_optimizer.h"
 
 using namespace maki;
 

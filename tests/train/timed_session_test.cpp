@@ -3,8 +3,8 @@
 
 #include "tests/catch.h"
 #include "tests/train/captured_run.h"
-#include "train/config/configured_optimizer.h"
 #include "train/loop/time_limit.h"
+#include "train/run/config/configured_optimizer.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -6,8 +6,8 @@
 #include <rapidcheck.h>
 
 #include "data/dataset/dataset.h"
-#include "data/text/error.h"
-#include "data/text/utf8.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/train/prepared.h"

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "data/dataset/sequence_order.h"
+#include "data/io/error.h"
 #include "nn/layers.h"
 #include "tests/files.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
-#include "train/config/error.h"
 #include "train/loop/trainer.h"
 
 using namespace maki;

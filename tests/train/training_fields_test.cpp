@@ -3,12 +3,12 @@
 #include <map>
 #include <set>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
-#include "train/loop/loaded_model.h"
 #include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
+#include "train/run/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "data/dataset/window_batches.h"
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 #include "tests/files.h"
-#include "train/cli/facts_json.h"
-#include "train/config/models.h"
+#include "train/app/facts_json.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
 #include "train/loop/translate.h"
+#include "train/run/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "data/io/error.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;

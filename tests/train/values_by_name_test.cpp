@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/text/file.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
 #include "tests/catch.h"
 #include "tests/files.h"
 #include "tests/tensors.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
 #include "train/run/parameters_file.h"
 
 using namespace maki;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "data/io/number.h"
 #include "data/mixing/context_mixer.h"
-#include "train/config/number.h"
 
 namespace maki {
 namespace {

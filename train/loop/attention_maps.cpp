@@ -6,12 +6,12 @@
 
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
+#include "data/io/error.h"
 #include "nn/attention_weights.h"
 #include "nn/models/linear.h"
-#include "train/config/error.h"
-#include "train/config/models.h"
 #include "train/loop/translate.h"
 #include "train/loop/without_dropout.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

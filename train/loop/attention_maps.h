@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 namespace maki {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "autograd/core/check.h"
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

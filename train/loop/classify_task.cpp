@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "autograd/tape.h"
-#include "data/text/printable.h"
-#include "data/text/utf8.h"
+#include "data/io/number.h"
+#include "data/io/printable.h"
+#include "data/io/utf8.h"
 #include "nn/models/encoder.h"
-#include "train/config/models.h"
-#include "train/config/number.h"
 #include "train/loop/evaluate.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "data/dataset/labelled.h"
 #include "data/dataset/pair_batches.h"
-#include "train/config/config.h"
 #include "train/loop/task.h"
+#include "train/run/config/config.h"
 
 namespace maki {
 

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "nn/carried_states.h"
-#include "train/config/configured_optimizer.h"
-#include "train/config/models.h"
 #include "train/loop/trainer.h"
+#include "train/run/config/configured_optimizer.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

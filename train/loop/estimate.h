@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "train/config/tasks.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 

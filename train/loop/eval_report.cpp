@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/config/number.h"
+#include "data/io/number.h"
 
 namespace maki {
 

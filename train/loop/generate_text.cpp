@@ -4,7 +4,7 @@
 #include <array>
 #include <deque>
 
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

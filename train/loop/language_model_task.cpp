@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <numbers>
 
+#include "data/io/number.h"
+#include "data/io/utf8.h"
 #include "data/ngram/ngram_model.h"
-#include "data/text/utf8.h"
-#include "train/config/models.h"
-#include "train/config/number.h"
 #include "train/loop/generate_text.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "data/dataset/dataset.h"
 #include "data/dataset/window_batches.h"
-#include "train/config/config.h"
-#include "train/loop/counted_prior.h"
 #include "train/loop/task.h"
+#include "train/run/config/config.h"
+#include "train/run/counted_prior.h"
 
 namespace maki {
 

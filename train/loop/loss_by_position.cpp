@@ -7,7 +7,7 @@
 
 #include "autograd/tape.h"
 #include "data/dataset/window_batches.h"
-#include "train/config/number.h"
+#include "data/io/number.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/observed_logits.h"
 

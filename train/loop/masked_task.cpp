@@ -6,10 +6,10 @@
 
 #include "autograd/tape.h"
 #include "data/dataset/masking.h"
+#include "data/io/number.h"
 #include "nn/models/encoder.h"
-#include "train/config/models.h"
-#include "train/config/number.h"
 #include "train/loop/evaluate.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

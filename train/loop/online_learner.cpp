@@ -7,10 +7,10 @@
 
 #include "autograd/core/parallel.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/error.h"
 #include "optim/clip.h"
 #include "optim/make_optimizer.h"
-#include "train/config/error.h"
-#include "train/config/tasks.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
-#include "data/text/utf8.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {

@@ -5,10 +5,9 @@
 #include <new>
 #include <utility>
 
-#include "data/text/error.h"
+#include "data/io/error.h"
 #include "nn/generate/sampler.h"
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 namespace maki {
 

@@ -7,13 +7,13 @@
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
 #include "data/dataset/token_file.h"
-#include "data/text/error.h"
-#include "train/config/configured_tokenizer.h"
+#include "data/io/error.h"
 #include "train/loop/classify_task.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/masked_task.h"
 #include "train/loop/random_dataset.h"
 #include "train/loop/translation_task.h"
+#include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
 namespace {

@@ -1,6 +1,6 @@
-// Creates the task that a configuration describes (train/config/tasks.h has their names), from the data of a run, from
-// data to evaluate a model on, or from random numbers. Adding a task touches its own files, the tables of the two files
-// tasks.cpp, and that of the models which learn it (train/config/models.cpp).
+// Creates the task that a configuration describes (train/run/config/tasks.h has their names), from the data of a run,
+// from data to evaluate a model on, or from random numbers. Adding a task touches its own files, the tables of the two
+// files tasks.cpp, and that of the models which learn it (train/run/config/models.cpp).
 #pragma once
 
 #include <memory>

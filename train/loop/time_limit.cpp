@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/config/configured_optimizer.h"
+#include "train/run/config/configured_optimizer.h"
 
 namespace maki {
 namespace {

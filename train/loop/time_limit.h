@@ -10,7 +10,7 @@
 #include <functional>
 #include <optional>
 
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 
 namespace maki {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "data/dataset/window_batches.h"
+#include "data/io/error.h"
 #include "optim/clip.h"
-#include "train/config/configured_optimizer.h"
-#include "train/config/error.h"
+#include "train/run/config/configured_optimizer.h"
 
 namespace maki {
 

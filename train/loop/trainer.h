@@ -14,10 +14,10 @@
 #include "nn/carried_states.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
-#include "train/config/config.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/gradient_tree.h"
 #include "train/loop/task.h"
+#include "train/run/config/config.h"
 #include "train/run/listener.h"
 
 namespace maki {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "train/config/models.h"
-#include "train/config/number.h"
+#include "data/io/number.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/translate.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {

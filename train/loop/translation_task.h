@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/dataset/pair_batches.h"
-#include "train/config/config.h"
 #include "train/loop/task.h"
+#include "train/run/config/config.h"
 
 namespace maki {
 

@@ -1,7 +1,7 @@
 #include "train/loop/verify_run.h"
 
-#include "train/config/error.h"
-#include "train/loop/loaded_model.h"
+#include "data/io/error.h"
+#include "train/run/loaded_model.h"
 
 namespace maki {
 

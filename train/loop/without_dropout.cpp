@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/config/models.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 

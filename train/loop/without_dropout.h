@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "train/loop/loaded_model.h"
+#include "train/run/loaded_model.h"
 
 namespace maki {
 

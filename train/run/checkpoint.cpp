@@ -12,9 +12,9 @@
 #include <type_traits>
 
 #include "autograd/core/storage.h"
-#include "data/text/hash.h"
-#include "train/config/error.h"
-#include "train/config/number.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "data/io/number.h"
 #include "train/run/memory_section.h"
 
 namespace maki {

@@ -25,7 +25,7 @@
 #include "data/dataset/pairs.h"
 #include "nn/carried_states.h"
 #include "optim/optimizer.h"
-#include "train/config/tasks.h"
+#include "train/run/config/tasks.h"
 #include "train/run/container.h"
 
 namespace maki {

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/text/git_lfs.h"
-#include "data/text/hash.h"
-#include "train/config/error.h"
-#include "train/run/parallel_read.h"
+#include "data/io/error.h"
+#include "data/io/git_lfs.h"
+#include "data/io/hash.h"
+#include "data/io/parallel_read.h"
 
 namespace maki {
 namespace {

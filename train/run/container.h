@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/run/file_system.h"
+#include "data/io/file_system.h"
 #include "train/run/section_mapping.h"
 
 namespace maki {

@@ -1,6 +1,6 @@
 #include "train/run/memory_section.h"
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 #include "train/run/number_check.h"
 
 namespace maki {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <sys/stat.h>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 

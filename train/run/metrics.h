@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/io/file_system.h"
 #include "train/run/early_stop.h"
-#include "train/run/file_system.h"
 #include "train/run/listener.h"
 #include "train/run/metrics_line.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "train/config/config.h"
-#include "train/config/error.h"
+#include "data/io/error.h"
+#include "train/run/config/config.h"
 
 namespace maki {
 namespace {
@@ -57,9 +57,9 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
 void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
   for (const std::string& name : file_names(run.path())) {
-    check<OccupiedRun>(is_left_over(run, name, config_toml),
-                       "{}: contains {}, which this run did not create; choose another --out, or an empty directory",
-                       run.path(), name);
+    check<OccupiedOutput>(is_left_over(run, name, config_toml),
+                          "{}: contains {}, which this run did not create; choose another --out, or an empty directory",
+                          run.path(), name);
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace maki {
 
-/// Throws OccupiedRun if the directory of a new run contains another run, or anything that maki did not create. A
+/// Throws OccupiedOutput if the directory of a new run contains another run, or anything that maki did not create. A
 /// directory that is missing or empty is unoccupied. So is one that contains only what a start leaves behind when it is
 /// killed before its first checkpoint: the lock file, a config.toml with exactly the bytes that this run would write
 /// (`config_toml`; empty: not compared), an empty metrics.jsonl, and temporary files of config.toml, the pointers and
@@ -24,8 +24,8 @@ void require_unoccupied(const RunDirectory& run, std::string_view config_toml = 
 /// that another claim uses.
 class RunClaim {
  public:
-  /// Throws what require_unoccupied(), RunDirectory::create() and RunLock throw: OccupiedRun if the directory belongs
-  /// to another run or claim.
+  /// Throws what require_unoccupied(), RunDirectory::create() and RunLock throw: OccupiedOutput if the directory
+  /// belongs to another run or claim.
   RunClaim(const RunDirectory& run, std::string_view config_toml);
 
   /// Removes RunDirectory::initial_files(), the lock file and the directories, as far as they did not exist before, and

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "train/run/output.h"
+#include "data/io/output.h"
 
 namespace maki {
 

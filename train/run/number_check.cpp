@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {

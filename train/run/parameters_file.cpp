@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 #include "train/run/checkpoint.h"
 #include "train/run/container.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "autograd/parameter.h"
+#include "data/io/file_system.h"
 #include "optim/optimizer.h"
-#include "train/run/file_system.h"
 
 namespace maki {
 

@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 #include <sstream>
 
-#include "data/text/shell_quote.h"
-#include "train/config/error.h"
+#include "data/io/error.h"
+#include "data/io/shell_quote.h"
 #include "train/run/container.h"
 
 namespace maki {
@@ -50,8 +50,8 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const {
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::require_no_run() const {
-  check<OccupiedRun>(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out",
-                     path_, shell_quote(path_));
+  check<OccupiedOutput>(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out",
+                        path_, shell_quote(path_));
 }
 
 void RunDirectory::create(std::vector<std::string>& made) const {

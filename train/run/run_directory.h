@@ -9,18 +9,12 @@
 #include <vector>
 
 #include "autograd/core/check.h"
-#include "train/run/file_system.h"
+#include "data/io/file_system.h"
 
 namespace maki {
 
 /// Whether a file of this name in the directory of checkpoints is a temporary file of replace_file_atomically().
 bool is_temporary_checkpoint(std::string_view name);
-
-/// A directory cannot be used for a new run or another output, because it belongs to another one or to the user.
-class OccupiedRun : public Error {
- public:
-  using Error::Error;
-};
 
 /// What the pointer `best` contains: the step of the best checkpoint and its validation loss.
 struct BestPointer {
@@ -43,10 +37,10 @@ class RunDirectory {
 
   /// Whether the directory contains a run, that is, at least one checkpoint.
   bool exists() const;
-  /// Throws OccupiedRun, naming --resume, if it contains a run.
+  /// Throws OccupiedOutput, naming --resume, if it contains a run.
   void require_no_run() const;
-  /// Creates the directories, and appends those that did not exist to `made`. Throws OccupiedRun, naming --resume, if
-  /// there is a run already; CheckpointError if a directory cannot be created.
+  /// Creates the directories, and appends those that did not exist to `made`. Throws OccupiedOutput, naming --resume,
+  /// if there is a run already; CheckpointError if a directory cannot be created.
   void create(std::vector<std::string>& made) const;
   void create() const {
     std::vector<std::string> made;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {
@@ -66,8 +66,8 @@ void RunLock::lock(const RunDirectory& run, const std::string& path) {
                          "{}: cannot be locked: {} (file system: {}); put the run on a file system that supports flock",
                          path, std::strerror(error), file_system_type(descriptor_));
   const std::string holder = content();
-  fail<OccupiedRun>("{}: is locked by {}{}; wait until it ends, or stop it", run.path(),
-                    holder.empty() ? "another process" : "process ", holder);
+  fail<OccupiedOutput>("{}: is locked by {}{}; wait until it ends, or stop it", run.path(),
+                       holder.empty() ? "another process" : "process ", holder);
 }
 
 // Nothing is overwritten but the number of a process.

@@ -9,7 +9,7 @@ namespace maki {
 /// lock file, which contains the number of the process, remains.
 class RunLock {
  public:
-  /// Throws OccupiedRun, naming the process if its number is known, if another process or another object of this one
+  /// Throws OccupiedOutput, naming the process if its number is known, if another process or another object of this one
   /// holds the lock; CheckpointError if the lock file cannot be opened, if it is not one that maki wrote (a link, a
   /// file with a second name, other contents: whoever made the directory may mean another file to be overwritten), or,
   /// naming the file system, if it cannot be locked at all.

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 #include "train/run/metrics.h"
 
 namespace maki {

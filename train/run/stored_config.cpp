@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 
 namespace maki {
 

@@ -1,7 +1,7 @@
 // The configuration that a run directory stores.
 #pragma once
 
-#include "train/config/config.h"
+#include "train/run/config/config.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

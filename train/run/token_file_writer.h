@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/dataset/token_file.h"
-#include "train/run/atomic_file.h"
+#include "data/io/atomic_file.h"
 
 namespace maki {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "train/config/error.h"
+#include "data/io/error.h"
 #include "train/run/checkpoint.h"
 #include "train/run/number_check.h"
 

@@ -1,0 +1,185 @@
+#include "data/io/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <utility>
+
+#include "data/io/descriptor.h"
+#include "data/io/error.h"
+#include "data/io/git_lfs.h"
+#include "data/io/temporary.h"
+
+namespace maki {
+
+int FileSystem::open(const std::string& path, int flags, mode_t mode) {
+  return ::open(path.c_str(), flags | O_CLOEXEC, mode);
+}
+ssize_t FileSystem::read(int descriptor, void* bytes, std::size_t size) { return ::read(descriptor, bytes, size); }
+ssize_t FileSystem::write(int descriptor, const void* bytes, std::size_t size) {
+  return ::write(descriptor, bytes, size);
+}
+int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
+int FileSystem::close(int descriptor) { return ::close(descriptor); }
+int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileSystem::rename_to_new(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // The file system does not offer it: between the two calls, another process may make a file of this name.
+  if (faccessat(AT_FDCWD, to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return rename(from, to);
+  errno = EEXIST;
+  return -1;
+}
+int FileSystem::exchange(const std::string& one, const std::string& other) {
+  return renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+}
+int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
+ssize_t FileSystem::pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset) {
+  return ::pwrite(descriptor, bytes, size, offset);
+}
+ssize_t FileSystem::pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
+  return ::pread(descriptor, bytes, size, offset);
+}
+int FileSystem::fstat(int descriptor, struct stat& status) { return ::fstat(descriptor, &status); }
+int FileSystem::flock(int descriptor, int operation) { return ::flock(descriptor, operation); }
+int FileSystem::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
+int FileSystem::rmdir(const std::string& path) { return ::rmdir(path.c_str()); }
+
+FileSystem& posix_file_system() {
+  static FileSystem system;
+  return system;
+}
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+bool file_exists(const std::string& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  check<CheckpointError>(!error, "{}: cannot be accessed: {}", path, error.message());
+  return there;
+}
+
+std::vector<std::string> file_names(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator at(directory, error), end;
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return names;
+  for (; !error && at != end; at.increment(error)) names.push_back(at->path().filename().string());
+  check<CheckpointError>(!error, "{}: cannot be listed: {}", directory, error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Temporary temporary(fs, path + ".tmp");
+  fs.unlink(temporary.path());
+  try {
+    temporary.write(pieces);
+    temporary.move_to(path);
+  } catch (const CheckpointError& error) {
+    temporary.fail_for(path, error.what());
+  }
+  sync_place(fs, path);
+}
+
+void sync_directory(FileSystem& fs, const std::string& path) {
+  Descriptor directory(fs, path, O_RDONLY | O_DIRECTORY);
+  directory.sync();
+}
+
+namespace {
+
+// Creates what is missing of a path, component by component as the system reads them: what ".." means depends on the
+// links before it. Returns false if another process has removed one of the directories meanwhile.
+bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+  std::filesystem::path prefix;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    prefix /= part;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(prefix, ignored)) continue;
+    const std::string directory = prefix.string();
+    if (fs.mkdir(directory, 0777) == 0) {
+      made.push_back(directory);
+      sync_directory(fs, parent_directory(directory));
+      continue;
+    }
+    const int error = errno;
+    if (error == ENOENT) return false;
+    check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
+    // Another process may have created it.
+    if (std::filesystem::is_directory(prefix, ignored)) continue;
+    const auto kind = std::filesystem::symlink_status(prefix, ignored).type();
+    if (kind == std::filesystem::file_type::not_found) return false;
+    fail<CheckpointError>("{}: cannot be created: {} is not a directory", path, directory);
+  }
+  return true;
+}
+
+}  // namespace
+
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+  constexpr int kMaxAttempts = 100;
+  for (int attempt = 1; !try_make_directories(fs, path, made); ++attempt)
+    check<CheckpointError>(attempt < kMaxAttempts, "{}: cannot be created: {}", path, std::strerror(ENOENT));
+}
+
+std::string file_system_type(int descriptor) {
+  struct statfs status = {};
+  if (fstatfs(descriptor, &status) != 0) return "unknown";
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {EXT4_SUPER_MAGIC, "ext4"},
+      {XFS_SUPER_MAGIC, "xfs"},
+      {BTRFS_SUPER_MAGIC, "btrfs"},
+      {TMPFS_MAGIC, "tmpfs"},
+      {OVERLAYFS_SUPER_MAGIC, "overlay"},
+      {NFS_SUPER_MAGIC, "nfs"},
+      {CIFS_SUPER_MAGIC, "cifs"},
+      {SMB2_SUPER_MAGIC, "smb"},
+      {FUSE_SUPER_MAGIC, "fuse"},
+      {V9FS_MAGIC, "9p"},
+      {MSDOS_SUPER_MAGIC, "vfat"},
+      {EXFAT_SUPER_MAGIC, "exfat"},
+      {0x0BD00BD0, "lustre"},
+      {0x47504653, "gpfs"},
+      {AFS_SUPER_MAGIC, "afs"},
+  };
+  for (const auto& [magic, name] : kNames) {
+    if (type == magic) return name;
+  }
+  return fmt::format("type {:#x}", type);
+}
+
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
+  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
+  Descriptor file(fs, path, O_RDONLY | O_NONBLOCK);
+  const struct stat status = file.status();
+  check<CheckpointError>(S_ISREG(status.st_mode), "{}: is not a regular file", path);
+  check<CheckpointError>(static_cast<std::uint64_t>(status.st_size) <= most,
+                         "{}: must have at most {} bytes; it has {}", path, most, status.st_size);
+  constexpr std::size_t kBlockBytes = 1 << 16;
+  std::string bytes;
+  bytes.reserve(static_cast<std::size_t>(status.st_size) + kBlockBytes);
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + kBlockBytes);
+    const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
+    bytes.resize(size + got);
+    check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
+    if (got < kBlockBytes) break;
+  }
+  refuse_git_lfs_pointer<CheckpointError>(bytes, path);
+  return bytes;
+}
+
+}  // namespace maki

@@ -1,0 +1,32 @@
+#include "data/io/invisible.h"
+
+#include <fmt/format.h>
+
+namespace maki {
+
+void InvisibleCharacters::begin_text() {
+  ++texts_;
+  at_start_ = true;
+  after_cr_ = false;
+}
+
+void InvisibleCharacters::add(std::string_view part) {
+  if (part.empty()) return;
+  if (at_start_ && part.starts_with("\uFEFF")) ++marks_;
+  at_start_ = false;
+  if (after_cr_ && part.starts_with('\n')) ++ends_;
+  for (std::size_t at = 0; (at = part.find("\r\n", at)) != std::string_view::npos; at += 2) ++ends_;
+  after_cr_ = part.ends_with('\r');
+}
+
+void InvisibleCharacters::describe(std::vector<std::string>& notes, bool lines) const {
+  if (marks_ > 0)
+    notes.push_back(fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks_, texts_));
+  if (ends_ > 0 && !lines)
+    notes.push_back(
+        fmt::format("{} lines end with CR and LF; both are kept, so the model learns to write them; to "
+                    "avoid it, remove every CR: tr -d '\\r' < FILE > TEXT",
+                    ends_));
+}
+
+}  // namespace maki

@@ -1,0 +1,57 @@
+#include "data/io/number.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+template <class Number>
+Number parse(std::string_view name, std::string_view text, Number low, Number high, const char* what) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what,
+        truncate_for_message(text));
+  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high,
+        truncate_for_message(text));
+  return value;
+}
+
+}  // namespace
+
+std::int64_t parse_integer(std::string_view name, std::string_view text, double low, double high) {
+  return parse(name, text, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), "a whole number");
+}
+
+double parse_number(std::string_view name, std::string_view text, double low, double high) {
+  return parse(name, text, low, high, "a finite decimal number");
+}
+
+std::string short_number(double number) {
+  std::string text = fmt::format("{}", number);
+  const std::size_t exponent = text.find('e');
+  if (exponent == std::string::npos) return text;
+  text.erase(exponent + 2, text.find_first_not_of('0', exponent + 2) - exponent - 2);  // 1e-05
+  if (text[exponent + 1] == '+') text.erase(exponent + 1, 1);
+  return text;
+}
+
+std::string with_separators(std::int64_t number) {
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string pluralize(std::int64_t number, const std::string& noun) {
+  return fmt::format("{} {}{}", with_separators(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+}
+
+}  // namespace maki

@@ -1,0 +1,170 @@
+#include "data/io/temporary.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <unistd.h>
+
+namespace maki {
+namespace {
+
+// What a signal removes. The handler may run at any moment, so every slot has its memory for good. A name that finds no
+// free slot, or is too long for one, is not removed by signals.
+struct Slot {
+  enum State : int { free, being_set, set };
+  std::atomic<int> state = free;
+  char path[PATH_MAX];
+};
+static_assert(std::atomic<int>::is_always_lock_free);
+constexpr std::size_t kSlots = 16;
+std::array<Slot, kSlots> slots;
+
+std::size_t occupy_slot(const std::string& path) {
+  for (std::size_t i = 0; path.size() < PATH_MAX && i < kSlots; ++i) {
+    int expected = Slot::free;
+    if (!slots[i].state.compare_exchange_strong(expected, Slot::being_set)) continue;
+    std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
+    slots[i].state = Slot::set;
+    return i;
+  }
+  return kSlots;
+}
+
+// With functions that a signal handler may call. Symbolic links are not followed.
+void remove_tree(int parent, const char* name) {
+  if (unlinkat(parent, name, 0) == 0 || errno != EISDIR) return;
+  const int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (directory < 0) return;
+  alignas(dirent64) char entries[4096];
+  for (ssize_t size; (size = getdents64(directory, entries, sizeof entries)) > 0;) {
+    for (ssize_t at = 0; at < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      const bool itself = std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0;
+      if (!itself) remove_tree(directory, entry->d_name);
+    }
+  }
+  close(directory);
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void verify(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Descriptor file(fs, path, O_RDONLY | O_NOFOLLOW);
+  std::vector<std::byte> buffer(1 << 20);
+  for (Bytes piece : pieces) {
+    while (!piece.empty()) {
+      const std::size_t n = std::min(buffer.size(), piece.size());
+      const std::size_t got = file.read_some(std::span(buffer).first(n));
+      check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
+                             "{}: what was read back differs from what was written; the disk may be failing", path);
+      piece = piece.subspan(n);
+    }
+  }
+  check<CheckpointError>(file.read_some(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
+}
+
+}  // namespace
+
+Temporary::Temporary(FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)), slot_(occupy_slot(path_)) {}
+
+void Temporary::keep() {
+  owned_ = false;
+  if (slot_ < kSlots) slots[slot_].state = Slot::free;
+  slot_ = kSlots;
+}
+
+bool Temporary::remove() {
+  if (!owned_) return true;
+  bool gone = fs_.unlink(path_) == 0 || errno == ENOENT;
+  if (!gone && errno == EISDIR) {
+    remove_tree(AT_FDCWD, path_.c_str());
+    gone = access(path_.c_str(), F_OK) != 0;
+  }
+  keep();
+  return gone;
+}
+
+Descriptor Temporary::create() {
+  try {
+    return Descriptor(fs_, path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+  } catch (...) {
+    keep();
+    throw;
+  }
+}
+
+Descriptor Temporary::create_for(const std::string& place) {
+  try {
+    return create();
+  } catch (const CheckpointError& error) {
+    fail_for(place, error.what());
+  }
+}
+
+void Temporary::create_directory() {
+  if (fs_.mkdir(path_, 0777) == 0) return;
+  const int error = errno;
+  keep();
+  fail<CheckpointError>("{}: cannot be created: {}", path_, std::strerror(error));
+}
+
+void Temporary::write(const std::vector<Bytes>& pieces) {
+  Descriptor file = create();
+  for (const Bytes piece : pieces) file.write_all(piece);
+  file.sync();
+  file.close();
+  verify(fs_, path_, pieces);
+}
+
+void Temporary::move_to(const std::string& place) {
+  // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
+  const int renamed = fs_.rename(path_, place);
+  check<CheckpointError>(renamed == 0, "{}: rename failed: {}", path_, std::strerror(errno));
+  keep();
+}
+
+void Temporary::move_to_new(const std::string& place) {
+  const int renamed = fs_.rename_to_new(path_, place), error = errno;
+  check(renamed == 0 || error != EEXIST, "{}: was made by another process meanwhile, and is left as it is", place);
+  check<CheckpointError>(renamed == 0, "{}: rename failed: {}", path_, std::strerror(error));
+  keep();
+}
+
+void Temporary::fail_for(const std::string& place, const char* reason) {
+  const bool left = !remove();
+  std::error_code ignored;
+  const bool before = std::filesystem::exists(place, ignored);
+  fail<CheckpointError>("{}: could not be written{} ({}){}", place, before ? "; the previous file is intact" : "",
+                        reason, left ? "; " + path_ + " could not be removed" : "");
+}
+
+std::string unused_name_beside(const std::string& place) {
+  constexpr std::size_t kMostOfName = 200;  // file systems limit names to 255 bytes
+  std::random_device random;
+  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
+  const std::string name = std::filesystem::path(place).filename().string().substr(0, kMostOfName);
+  return fmt::format("{}/.{}.{:016x}.tmp", parent_directory(place), name, number);
+}
+
+void sync_place(FileSystem& fs, const std::string& place) {
+  try {
+    sync_directory(fs, parent_directory(place));
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>("{}: is complete, but may be lost if the power fails ({})", place, error.what());
+  }
+}
+
+void remove_temporaries() {
+  for (Slot& slot : slots) {
+    if (slot.state == Slot::set) remove_tree(AT_FDCWD, slot.path);
+  }
+}
+
+}  // namespace maki

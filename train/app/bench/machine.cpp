@@ -1,0 +1,198 @@
+#include "train/app/bench/machine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/core/storage.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/peak.h"
+#include "autograd/kernels/simd/target.h"
+#include "train/app/bench/timing.h"
+
+namespace maki {
+namespace {
+
+std::int64_t last_level_cache_bytes() {
+  std::int64_t bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+#endif
+  // Virtual machines often report 0; at least 64 MiB are assumed.
+  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);
+}
+
+std::int64_t free_memory_bytes() {
+#ifdef _SC_AVPHYS_PAGES
+  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+#else
+  return std::int64_t{1} << 30;
+#endif
+}
+
+// A loop that does nothing but arithmetic in registers.
+struct Chains {
+  double (*run)(std::int64_t rounds);  // returns 1 if the results are correct
+  std::int64_t flop;                   // per round
+};
+
+// The number of rounds that keeps one thread busy for five milliseconds, compared with which the cost of starting and
+// ending a parallel region is negligible.
+std::int64_t rounds_per_measurement(const Chains& chains) {
+  for (std::int64_t rounds = 1 << 12;; rounds *= 2) {
+    const double start = seconds_now();
+    check<std::logic_error>(chains.run(rounds) == 1, "peak: the chains of multiply-adds computed a wrong result");
+    if (seconds_now() - start >= 5e-3) return rounds;
+  }
+}
+
+// The best rate of the measurements that fit into kMeasuringSeconds, at least one, on threads() threads.
+double best_flop_per_second(const Chains& chains) {
+  constexpr double kMeasuringSeconds = 0.3;
+  const std::int64_t rounds = rounds_per_measurement(chains);
+  const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
+  double best = 0;
+  for (const double start = seconds_now(); best == 0 || seconds_now() - start < kMeasuringSeconds;) {
+    const double begin = seconds_now();
+    // One index per thread, so that every thread runs all rounds once.
+    parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
+    best = std::max(best, flop / (seconds_now() - begin));
+  }
+  return best;
+}
+
+// An array of floats that is too large for the caches: as many bytes as last_level_cache_bytes() (fewer if memory is
+// short). It is divided into lines of 64 bytes, and each thread is the first to touch the part that it works on later.
+class FarArray {
+ public:
+  std::int64_t bytes() const { return 64 * lines_; }
+  float* data() const { return reinterpret_cast<float*>(memory_.data()); }
+  // Calls body(first element, number of elements) for the part of each thread.
+  template <class Body>
+  void each_part(const Body& body) const {
+    parallel_ranges(lines_, 16, [&](std::int64_t begin, std::int64_t end) { body(16 * begin, 16 * (end - begin)); });
+  }
+  template <class Value>
+  void fill(const Value& value) const {
+    each_part([&](std::int64_t begin, std::int64_t n) {
+      for (std::int64_t i = begin; i < begin + n; ++i) data()[i] = value(i);
+    });
+  }
+
+ private:
+  std::int64_t lines_ =
+      std::max<std::int64_t>(std::min(last_level_cache_bytes(), free_memory_bytes() / 8), 1 << 20) / 64;
+  Storage memory_{64 * lines_};
+};
+
+// Bytes per second, the best of five.
+template <class Body>
+double best_rate(std::int64_t bytes, const Body& body) {
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double start = seconds_now();
+    body();
+    best = std::max(best, static_cast<double>(bytes) / (seconds_now() - start));
+  }
+  return best;
+}
+
+}  // namespace
+
+Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
+Team::~Team() { set_threads(before_); }
+
+double measure_peak_flop_per_second(DType dtype) {
+  return dispatch(dtype, []<class T>() {
+    return best_flop_per_second({&kernels::run_fma_chains<T>, kernels::fma_flop_per_round<T>()});
+  });
+}
+
+std::string_view to_string(ProductUnit unit) {
+  switch (unit) {
+    case ProductUnit::amx_tiles:
+      return "AMX tiles";
+    case ProductUnit::bf16_pairs:
+      return "pairs of bfloat16 numbers";
+    case ProductUnit::multiply_adds:
+      break;
+  }
+  return "multiply-adds";
+}
+
+ProductUnit product_unit(DType dtype, Precision precision) {
+  if (dtype == DType::float32 && kernels::uses_amx()) return ProductUnit::amx_tiles;
+  const bool pairs = precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::pairs;
+  return pairs ? ProductUnit::bf16_pairs : ProductUnit::multiply_adds;
+}
+
+double measure_product_flop_per_second(DType dtype, Precision precision) {
+  if (product_unit(dtype, precision) == ProductUnit::multiply_adds) return measure_peak_flop_per_second(dtype);
+  if (precision == Precision::float32)
+    return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
+  return best_flop_per_second({&kernels::run_bf16_chains, kernels::bf16_flop_per_round()});
+}
+
+double measure_copy_bytes_per_second() {
+  const FarArray from, to;
+  const auto size = static_cast<std::size_t>(from.bytes());
+  from.fill([](std::int64_t i) { return static_cast<float>(i % 8191); });
+  to.fill([](std::int64_t) { return 0.0f; });
+  const double best = best_rate(2 * from.bytes(), [&] {
+    from.each_part(
+        [&](std::int64_t begin, std::int64_t n) { kernels::stream_copy(n, from.data() + begin, to.data() + begin); });
+  });
+  check<std::logic_error>(std::memcmp(from.data(), to.data(), size) == 0,
+                          "bandwidth: the copy differs from the original");
+  return best;
+}
+
+double measure_read_bytes_per_second() {
+  const FarArray array;
+  array.fill([](std::int64_t) { return 1.0f; });
+  std::atomic<bool> right = true;
+  const double best = best_rate(array.bytes(), [&] {
+    array.each_part([&](std::int64_t begin, std::int64_t n) {
+      if (kernels::stream_sum(n, array.data() + begin) != static_cast<double>(n)) right = false;
+    });
+  });
+  check<std::logic_error>(right, "bandwidth: the sum of what was read is wrong");
+  return best;
+}
+
+std::int64_t peak_memory_bytes() {
+  // VmHWM covers this program alone; getrusage() inherits its value from the program that started this one.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+Machine measure_machine(DType dtype, Precision precision) {
+  Machine machine{};
+  machine.product_unit = product_unit(dtype, precision);
+  machine.multiply_add_flop_per_second = measure_peak_flop_per_second(dtype);
+  machine.peak_flop_per_second = machine.product_unit == ProductUnit::multiply_adds
+                                     ? machine.multiply_add_flop_per_second
+                                     : measure_product_flop_per_second(dtype, precision);
+  machine.peak_flop_per_second_one_thread = machine.peak_flop_per_second;
+  if (threads() > 1) {
+    const Team one(1);
+    machine.peak_flop_per_second_one_thread = measure_product_flop_per_second(dtype, precision);
+  }
+  machine.copy_bytes_per_second = measure_copy_bytes_per_second();
+  storage_pool::trim();
+  return machine;
+}
+
+}  // namespace maki

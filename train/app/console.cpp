@@ -1,0 +1,145 @@
+#include "train/app/console.h"
+
+#include <fmt/format.h>
+#include <sstream>
+
+#include "data/io/number.h"
+#include "data/io/shell_quote.h"
+
+namespace maki {
+namespace {
+
+// " on 51% of the text", or nothing for the whole text.
+std::string share_text(double share) { return share == 1 ? "" : fmt::format(" on {:.3g}% of the text", 100 * share); }
+
+}  // namespace
+
+Console::Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss,
+                 std::optional<PlannedRun> plan)
+    : max_steps_(max_steps),
+      plan_(plan),
+      run_(std::move(run)),
+      best_possible_loss_(best_possible_loss),
+      progress_(max_steps, !is_stderr_terminal()) {}
+
+std::string Console::loss_text(double loss) const {
+  if (!best_possible_loss_) return fmt::format("{:.4f}", loss);
+  return fmt::format("{:.4f} (best possible {:.4f})", loss, *best_possible_loss_);
+}
+
+void Console::on_counting(const CountingReport& report) {
+  counting_loss_ = report.val_loss;
+  tokens_per_character_ = report.nats_per_character / report.val_loss;
+  std::string line = report.nats_per_character == report.val_loss
+                         ? fmt::format("counting alone: {:.4f} nats per character", report.val_loss)
+                         : fmt::format("counting alone: {:.4f} nats per token, {:.4f} per character", report.val_loss,
+                                       report.nats_per_character);
+  line += fmt::format(", with n-grams of up to {}", pluralize(report.order, "token"));
+  if (report.train_share < 1) line += fmt::format(" in {:.3g}% of the training text", 100 * report.train_share);
+  if (report.val_share < 1) line += fmt::format(", measured on {:.3g}% of the validation text", 100 * report.val_share);
+  if (plan_ && plan_->expected_loss > 0 && plan_->expected_loss < 1)
+    line += fmt::format("; about {:.2f} is to be expected of the network", plan_->expected_loss * report.val_loss);
+  progress_.print_line(line);
+}
+
+void Console::on_start(std::int64_t step) { progress_.advance(step); }
+
+void Console::on_new_length(std::int64_t step, std::int64_t max_steps) {
+  max_steps_ = max_steps;
+  progress_.set_total(max_steps);
+  progress_.print_line(
+      fmt::format("step {}: {} fit into the time; the learning rate ends there", step, pluralize(max_steps, "step")));
+}
+
+void Console::on_step(const StepReport& report, double seconds) {
+  estimate_time(report.step, seconds);
+  progress_.advance(report.step);
+}
+
+// Shows an estimate after three steps. The first one is left out, because it allocates memory and is slower.
+void Console::estimate_time(std::int64_t step, double seconds) {
+  constexpr std::int64_t kTimedSteps = 3;
+  constexpr double kSecondsPerDay = 24 * 3600;
+  if (plan_ || steps_ == kTimedSteps) return;
+  if (++steps_ > 1) estimate_seconds_ += seconds;
+  const std::int64_t remaining = max_steps_ - step;
+  if (steps_ < kTimedSteps || remaining == 0) return;
+  const double each = estimate_seconds_ / (kTimedSteps - 1), all = each * static_cast<double>(remaining);
+  progress_.print_line(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each,
+                                   format_duration(all), pluralize(remaining, "step")));
+  if (all > kSecondsPerDay) {
+    progress_.print_line(
+        "warning: this run will take more than a day; lower --max-steps or use a smaller model; Ctrl-C stops it at "
+        "any time, and it can be resumed");
+  }
+}
+
+void Console::on_log(const StepReport& report, double tokens_per_second, double /*elapsed_seconds*/) {
+  progress_.update(report.step,
+                   {fmt::format("loss {:.4f}", report.loss),
+                    fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(tokens_per_second)))});
+}
+
+void Console::on_eval(const EvalReport& report, bool best) {
+  std::string line = fmt::format("step {}: training loss {:.4f}", report.step, report.train_loss);
+  if (report.val_loss)
+    line += fmt::format(", validation {}{}", loss_text(*report.val_loss), share_text(report.val_share));
+  if (report.val_accuracy) line += fmt::format(", accuracy {:.1f}%", 100 * *report.val_accuracy);
+  if (report.sampled_val_loss) {
+    line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
+  }
+  if (best && report.step > 0) line += ", the best so far";
+  progress_.print_line(line);
+}
+
+void Console::on_sample(std::int64_t step, const std::string& text) {
+  progress_.print_line(fmt::format("step {}: sample of generated text:", step));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) progress_.print_line("  | " + line);
+}
+
+void Console::on_overfitting(std::int64_t best_step, bool ends) {
+  const std::string what = fmt::format(
+      "the validation loss has not improved since step {}, while the training loss has fallen: the model is "
+      "overfitting",
+      best_step);
+  progress_.print_line(
+      ends ? fmt::format("stopped early: {}; to continue anyway: maki train --resume {} --no-early-stop", what,
+                         shell_quote(run_))
+           : fmt::format("{}; the best checkpoint is kept", what));
+}
+
+void Console::on_note(const std::string& sentence) { progress_.print_line(sentence); }
+
+void Console::on_interrupt(std::int64_t step, bool evaluates) {
+  progress_.finish();
+  progress_.print_line(fmt::format("interrupted: step {} is saved", step));
+  if (evaluates)
+    progress_.print_line("evaluating this step, so that the best checkpoint is known; press Ctrl-C again to skip this");
+}
+
+void Console::on_finish(std::int64_t step, double elapsed_seconds, double passes) {
+  progress_.finish();
+  progress_.print_line(fmt::format("done: {} in {}, {:.2f} passes over the text", pluralize(step, "step"),
+                                   format_duration(elapsed_seconds), passes));
+}
+
+void Console::on_best(std::int64_t step, double loss, double share) {
+  const std::string per_character =
+      tokens_per_character_ == 1 ? "" : fmt::format(", {:.4f} per character,", loss * tokens_per_character_);
+  progress_.print_line(
+      fmt::format("best validation loss {}{}{} at step {}", loss_text(loss), share_text(share), per_character, step));
+  if (step == 0) {
+    progress_.print_line("training did not help: the best checkpoint is the one with which the run began");
+    return;
+  }
+  if (!counting_loss_) return;
+  const double below = *counting_loss_ - loss;
+  progress_.print_line(
+      below > 0 ? fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, *counting_loss_)
+                : fmt::format("the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text "
+                              "at least as well",
+                              -below, *counting_loss_));
+}
+
+}  // namespace maki

@@ -1,0 +1,79 @@
+#include "train/app/describe_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "data/io/number.h"
+#include "data/io/shell_quote.h"
+#include "train/app/progress.h"
+#include "train/app/require_memory.h"
+
+namespace maki {
+
+void announce_reading(const Config& config, bool planned) {
+  constexpr std::uintmax_t kQuick = 1 << 20;
+  const auto is_quick = [](const std::string& source) {
+    std::error_code none;
+    return source.starts_with("@") || std::filesystem::file_size(source, none) <= kQuick;
+  };
+  const auto is_missing = [](const std::string& source) {  // which is about to be said
+    std::error_code none;
+    return source != "-" && !source.starts_with("@") && !std::filesystem::exists(source, none);
+  };
+  if (std::ranges::any_of(config.corpus, is_missing)) return;
+  if (planned || !std::ranges::all_of(config.corpus, is_quick))
+    say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
+}
+
+void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed, bool force) {
+  const MemoryNeed need = memory_needed(config, task.vocab_sizes());
+  say(fmt::format("text   {}", task.describe_data()));
+  say(fmt::format(
+      "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
+      pluralize(config.n_head, "head"),
+      config.n_kv_head > 0 ? fmt::format(" ({} of keys and values)", config.n_kv_head) : "", config.n_embd,
+      pluralize(config.block_size, "token"), pluralize(need.parameters, "parameter"),
+      need.trained < need.parameters
+          ? fmt::format(", of which {} {} trained", with_separators(need.trained), need.trained == 1 ? "is" : "are")
+          : ""));
+  say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
+                  task.describe_step(), pluralize(threads(), "thread"), config.target, run,
+                  task.epochs(config.max_steps)));
+  say(fmt::format("memory about {}: {}", format_bytes(need.total()), describe(need)));
+  require_memory(config, need, force);
+  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
+    say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");
+  }
+  if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
+    say(fmt::format(
+        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; lower --warmup-steps",
+        pluralize(config.warmup_steps, "step"), pluralize(config.max_steps, "step"), config.learning_rate));
+  }
+  if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
+    const Phase phase = last_phase(config);
+    say(fmt::format(
+        "the schedule ends at step {}; after that the learning rate stays at {}{}", with_separators(phase.end),
+        phase.min_lr,
+        resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
+                : ""));
+  }
+}
+
+// A schedule that has an end usually ends with the run, so continuing needs a new phase of it.
+void describe_finished_run(const Config& config, const std::string& path, std::int64_t step) {
+  keep_quiet(false);
+  const std::string extended =
+      fmt::format("maki train --resume {} --max-steps {}", shell_quote(path), 2 * std::max<std::int64_t>(step, 1));
+  say(fmt::format("{}: has reached step {} of {}; continue it with: {}{}", path, step, config.max_steps, extended,
+                  schedule_ends(config) ? " --rewarm" : ""));
+  if (schedule_ends(config) && step >= last_phase(config).end) {
+    say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
+                    last_phase(config).min_lr));
+  }
+}
+
+}  // namespace maki

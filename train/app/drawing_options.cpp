@@ -1,0 +1,52 @@
+#include "train/app/drawing_options.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fmt/ranges.h>
+#include <system_error>
+
+#include "autograd/core/check.h"
+#include "train/app/output_options.h"
+#include "train/app/progress.h"
+
+namespace maki {
+
+void add_drawing_options(const Command& command, DrawingOptions& o) {
+  command.add_option("--out", o.out, "FILE", "draw to this file, as SVG");
+  add_force(command, o.force);
+  command.add_option("--lang", o.lang, fmt::format("{}", fmt::join(languages(), "|")),
+                     "language of the words in the drawing [en]");
+  command.add_flag("--text", o.text, "draw in the terminal, at most 80 columns wide; the default without --out");
+  command.add_flag("--csv", o.csv, "print the numbers as CSV, one per line");
+  command.add_flag("--json", o.json, "print the numbers as JSON");
+}
+
+void check_drawing_options(const char* verb, const DrawingOptions& o) {
+  const int forms = (o.out.empty() ? 0 : 1) + (o.text ? 1 : 0) + (o.csv ? 1 : 0) + (o.json ? 1 : 0);
+  check(forms <= 1, "{}: --out, --text, --csv and --json are four forms of one result; use only one of them", verb);
+  check_force("--out", o.out, o.force);
+  check(o.lang.empty() || (!o.csv && !o.json), "lang: is the language of a drawing; {} has no words; omit one of them",
+        o.csv ? "--csv" : "--json");
+  words_of(o);
+}
+
+const Words& words_of(const DrawingOptions& o) { return words_in(o.lang.empty() ? "en" : o.lang); }
+
+void write_picture(const OutputPath& out, const std::string& svg) {
+  write_output(posix_file_system(), out, {text_bytes(svg)});
+  to_stderr("{}: written, {} KB; browsers show it\n", out.path, (svg.size() + 999) / 1000);
+}
+
+void print_result(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    throw std::system_error(errno, std::generic_category());
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace maki

@@ -1,0 +1,184 @@
+#include "train/app/flags.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/simd/target.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/number.h"
+#include "train/run/config/field_effects.h"
+#include "train/run/config/models.h"
+
+namespace maki {
+
+void add_checkpoint_option(const Command& command, std::string& checkpoint) {
+  command.add_option("--checkpoint", checkpoint, "last|best|STEP",
+                     "checkpoint to use: the last, the best, or that of a step [best, else last]");
+}
+
+void add_threads_option(const Command& command, std::int64_t& threads) {
+  command.add_number("--threads", threads, 0, kMaxThreads, "number of threads; 0: OMP_NUM_THREADS, else one per core");
+}
+
+void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty) {
+  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
+  command.add_number("--beam", beam_size, 1, kMaxBeam,
+                     "number of hypotheses that beam search keeps when a model translates; 1: greedy search");
+  command.add_number("--length-penalty", length_penalty, 0, kMaxLengthPenalty, "EXPONENT",
+                     "exponent of the length by which the score of a translation is divided: a higher one prefers "
+                     "longer translations");
+}
+
+void add_special_option(const Command& command, const std::string& texts, bool& special) {
+  command.add_flag(
+      "--special", special,
+      fmt::format("read special tokens that are written in {}, such as <|endoftext|>, as these tokens", texts));
+}
+
+void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
+                         std::string& checkpoint, std::int64_t& threads) {
+  command.add_option("--unknown", unknown, "error|skip|replace",
+                     fmt::format("treatment of characters of {} that are not in the vocabulary [error]", texts));
+  add_special_option(command, texts, special);
+  add_checkpoint_option(command, checkpoint);
+  add_threads_option(command, threads);
+}
+
+namespace {
+
+constexpr const char* kCommonFields[] = {"out",    "tokenizer",  "vocab_size", "n_layer",   "n_embd",
+                                         "n_head", "block_size", "batch_size", "max_steps", "learning_rate"};
+
+const char* title_of(const Field& field) {
+  if (std::ranges::find(kCommonFields, field.name) != std::end(kCommonFields)) return kCommonOptions;
+  switch (field.kind) {
+    case FieldClass::model:
+      return "Model (fixed for the run)";
+    case FieldClass::training:
+      return "Training (fixed for the run)";
+    case FieldClass::run:
+      break;
+  }
+  return "Run (may change on --resume)";
+}
+
+// " [value]" as help shows it; "" if there is none.
+std::string shown_default(const Field& field) {
+  const Config defaults;
+  const auto* const text = std::get_if<std::string Config::*>(&field.member);
+  const auto* const decimal = std::get_if<double Config::*>(&field.member);
+  std::string value = field.usual;
+  if (value.empty() && text != nullptr) value = defaults.**text;
+  if (value.empty() && decimal != nullptr) value = short_number(defaults.**decimal);
+  if (value.empty() && text == nullptr && !field.is_list()) value = field_text(defaults, field);
+  return value.empty() ? "" : fmt::format(" [{}]", value);
+}
+
+}  // namespace
+
+Option ConfigFlags::add(Given& given) {
+  const Field& field = *given.field;
+  const std::string option = field.option(), help = field.help + shown_default(field);
+  if (field.is_boolean()) return command_.add_flag(option + ",!--no-" + option.substr(2), given.text, help);
+  if (field.is_list()) return command_.add_list(option, given.list, field.type, help);
+  return command_.add_option(option, given.text, field.type, help);
+}
+
+ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names) : command_(command) {
+  const Option preset = command.add_option(
+      "--preset", preset_, "NAME", fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
+  const Option file =
+      command.add_option("--config", config_file_, "FILE", "TOML file that sets options by their names, with _ for -");
+  if (names.empty()) {
+    preset.list_under(kCommonOptions);
+    file.list_under(kCommonOptions);
+  }
+  for (const Field& field : fields()) {
+    const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
+    if (!field.flag || !wanted) continue;
+    const Option option = add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})));
+    if (names.empty()) option.list_under(title_of(field));
+  }
+}
+
+namespace {
+
+// read_file() reports a CorpusError (exit code 3), but an unreadable configuration is a usage error (2).
+std::string read_configuration(const std::string& path) {
+  try {
+    std::error_code unknown;  // set for a pipe, which has no size
+    const auto size = std::filesystem::file_size(path, unknown);
+    check(unknown || size <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", path, kMaxConfigBytes, size);
+    return read_file(path);
+  } catch (const CorpusError& error) {
+    throw Error(error.what());
+  }
+}
+
+}  // namespace
+
+void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
+  const std::string preset = preset_.empty() ? default_preset : preset_;
+  if (!preset.empty()) apply_preset(config, preset);
+  if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
+  for (const auto& given : given_) {
+    if (!is_given(*given)) continue;
+    if (given->field->is_list()) {
+      set_list(config, *given->field, given->list);
+    } else {
+      set_field(config, *given->field, given->text);
+    }
+  }
+  fill_open_fields(config);
+}
+
+std::vector<std::string> ConfigFlags::given_fields() const {
+  std::vector<std::string> names;
+  for (const auto& given : given_) {
+    if (is_given(*given)) names.push_back(given->field->name);
+  }
+  return names;
+}
+
+void ConfigFlags::complete(Config& config) const {
+  fill_dependent_defaults(config);
+  validate(config);
+  require_effect(config);
+}
+
+void ConfigFlags::require_effect(const Config& config) const { maki::require_effect(config, given_fields()); }
+
+std::vector<std::string> ConfigFlags::given() const {
+  std::vector<std::string> options;
+  if (!preset_.empty()) options.emplace_back("--preset");
+  if (!config_file_.empty()) options.emplace_back("--config");
+  for (const auto& given : given_) {
+    if (is_given(*given)) options.push_back(given->field->option());
+  }
+  return options;
+}
+
+std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
+                                          const std::vector<std::string>& except) {
+  std::vector<std::string> names = model_field_names();
+  std::erase_if(names, [&](const std::string& name) { return std::ranges::find(except, name) != except.end(); });
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+void use_threads(Config& config) {
+  if (config.threads > 0) set_threads(config.threads);
+  threads();  // throws if the environment asks for too many, before anything is made
+  config.target = kernels::target();
+  // CPUs with and without these instructions share a target, but in bfloat16 not the bits of their products.
+  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {
+    config.target += ", AVX512_BF16";
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,50 @@
+#include "train/app/initial_weights.h"
+
+#include <cmath>
+
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "optim/clip.h"
+#include "train/app/choose_checkpoint.h"
+#include "train/app/run_corpus.h"
+#include "train/run/loaded_model.h"
+#include "train/run/values_by_name.h"
+
+namespace maki {
+
+InitialWeights::InitialWeights(const std::string& run_or_file)
+    : run_(run_or_file), file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
+  check_model(file_, state_);
+}
+
+Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const {
+  Config config;
+  apply_preset(config, "quickstart");
+  for (const std::string& name : model_field_names()) copy_field(find_field(name), state_.config, config);
+  flags.apply(config, "");
+  const bool adds_adapters = state_.config.lora_rank == 0;
+  for (const std::string& name : model_field_names()) {
+    const bool of_adapters = name.starts_with("lora_");
+    if (of_adapters && adds_adapters) continue;
+    const Field& field = find_field(name);
+    const std::string given = field_text(config, field), there = field_text(state_.config, field);
+    check(given == there, "{}: must be {} to start with the weights of {}; got {}; omit the option{}", name, there,
+          file_.path(), given,
+          of_adapters ? ", or merge the adapters first with maki export --format maki and start with the result" : "");
+  }
+  if (!corpus.empty()) config.corpus = corpus;
+  adopt_reading_fields(run_, flags.given_fields(), config);
+  return config;
+}
+
+std::string InitialWeights::load(ParameterStore& store) const {
+  load_values_by_name(file_, store);
+  check<CheckpointError>(std::isfinite(global_norm(store.values())),
+                         "{}: contains weights that are not finite; choose another checkpoint", file_.path());
+  return dispatch(store.dtype(), [&]<class T>() {
+    const auto bytes = std::as_bytes(store.values().values<T>());
+    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
+}
+
+}  // namespace maki

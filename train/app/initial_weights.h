@@ -1,0 +1,36 @@
+// `maki train CORPUS --init-from RUN`: a new run that starts with the weights of another.
+#pragma once
+
+#include <string>
+
+#include "train/app/flags.h"
+#include "train/run/checkpoint.h"
+
+namespace maki {
+
+/// The weights of a checkpoint. The new run adopts its model and its tokenizer as well.
+class InitialWeights {
+ public:
+  /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws Error if there is none,
+  /// CheckpointError if it cannot be read or its state is damaged; damage to the values is found by load().
+  explicit InitialWeights(const std::string& run_or_file);
+
+  /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
+  /// quickstart preset and the options. `corpus` is the text of the new run; it is read as that of the checkpoint's run
+  /// unless options say otherwise (adopt_reading_fields()). Throws Error for an option that contradicts the model;
+  /// those of adapters (lora_…) do not if the checkpoint has none.
+  Config make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const;
+  PairTokenizers tokenizers() const { return load_tokenizers(state_); }
+  /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the
+  /// checkpoint does not have keep their values. Returns the hash of all values of the store, those of new adapters
+  /// included, which the new run records as init_from. Throws CheckpointError if the values are damaged, do not fit the
+  /// store or are not finite; the store must then not be used.
+  std::string load(ParameterStore& store) const;
+
+ private:
+  std::string run_;
+  ContainerReader file_;
+  CheckpointState state_;
+};
+
+}  // namespace maki

@@ -1,0 +1,108 @@
+// The maki program. The only place that turns exceptions into an error message and an exit code.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <fcntl.h>
+#include <new>
+#include <string_view>
+#include <sys/resource.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/storage.h"
+#include "data/io/error.h"
+#include "nn/generate/sampler.h"
+#include "train/app/command_line.h"
+#include "train/app/interrupt.h"
+#include "train/app/limit_spinning.h"
+#include "train/app/progress.h"
+
+namespace {
+
+using namespace maki;
+
+// The exit codes that docs/guide.md documents.
+enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
+
+int refuse(int code, const std::string& sentence) {
+  keep_quiet(false);
+  to_stderr("maki: {}\n", sentence);
+  return code;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The loader calls this before it initialises the shared libraries. That takes 4 to 6 ms, because Highway calibrates a
+// timer, and would be done twice. If a loader does not support this section, main() makes the call.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) =
+    [](int /*argc*/, char** argv, char** environment) { limit_spinning(argv, environment); };
+#endif
+
+// Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor.
+void fill_standard_streams() {
+  int descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = dup(descriptor);
+  if (descriptor > STDERR_FILENO) close(descriptor);
+}
+
+// Each token file of a corpus is open while it is trained on, and large texts have more of them than the usual limit.
+void allow_many_files() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Memory can run out in a function that must not throw, as some of the libraries have, and while an error is reported.
+std::terminate_handler usual_end = nullptr;
+void end_without_memory() {
+  constexpr std::string_view kSentence = "maki: out of memory; use a smaller model, batch or text\n";
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    _exit(kUsage);
+  } catch (...) {
+  }
+  usual_end();
+}
+
+int flushed(int code) {
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  usual_end = std::set_terminate(end_without_memory);
+  ignore_signals_of_writes();
+  fill_standard_streams();
+  allow_many_files();
+  limit_spinning(argv, environ);
+  install_interrupt_handlers();
+  try {
+    return flushed(parse_command_line({argv + 1, argv + argc})());
+  } catch (const CorpusError& error) {
+    return refuse(kCorpus, error.what());
+  } catch (const CheckpointError& error) {
+    return refuse(kCheckpoint, error.what());
+  } catch (const BadLogitsError& error) {  // from a model that was loaded from a file
+    return refuse(kCheckpoint, error.what());
+  } catch (const DivergedError& error) {
+    return refuse(kDiverged, error.what());
+  } catch (const OutOfMemoryError& error) {
+    return refuse(kUsage, fmt::format("{}; use a smaller model, batch or text", error.what()));
+  } catch (const Error& error) {
+    return refuse(kUsage, error.what());
+  } catch (const std::system_error& error) {
+    // Thrown where results are written to stdout. A reader that closes the pipe early, such as head, is not an error.
+    if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
+    return refuse(kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
+  } catch (const std::bad_alloc&) {
+    return refuse(kUsage, "out of memory; use a smaller model, batch or text");
+  } catch (const std::exception& error) {
+    return refuse(kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
+  }
+}

@@ -1,0 +1,122 @@
+#include "train/app/plan_run.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "data/io/number.h"
+#include "train/app/progress.h"
+#include "train/loop/estimate.h"
+#include "train/run/config/configured_tokenizer.h"
+
+namespace maki {
+namespace {
+
+// Options that set the number of steps, one way or another; the last is a limit beside that of the time.
+constexpr const char* kStepOptions[] = {"--preset", "--config", "--lr-decay-steps", "--max-steps"};
+
+std::optional<std::string> given_step_option(const ConfigFlags& flags, std::span<const char* const> options) {
+  const std::vector<std::string> given = flags.given();
+  for (const char* option : options) {
+    if (std::ranges::find(given, option) != given.end()) return option;
+  }
+  return std::nullopt;
+}
+
+double minutes_of(const std::string& text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"s", 60}, {"m", 1}, {"h", 1. / 60}};
+  for (const auto& [unit, per_minute] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const double value =
+        parse_number("minutes", text.substr(0, text.size() - 1), kMinMinutes * per_minute, kMaxMinutes * per_minute);
+    return value / per_minute;
+  }
+  return parse_number("minutes", text, kMinMinutes, kMaxMinutes);
+}
+
+std::string tokens_text(const Config& config) {
+  if (config.tokenizer == "bpe") return fmt::format("{} byte pairs", with_separators(config.vocab_size));
+  for (const auto& [kind, name] : {std::pair("char", "characters"), std::pair("byte", "bytes"), {"word", "words"}}) {
+    if (config.tokenizer == kind) return name;
+  }
+  return config.tokenizer;
+}
+
+// How the loss will compare with what counting alone reaches.
+std::string expectation(const Plan& plan) {
+  constexpr double kWorthNaming = 0.005;
+  if (plan.by_heart || plan.expected_loss <= 0) return "";
+  const double below = 1 - plan.expected_loss;
+  if (below < kWorthNaming) return "; a loss of about what counting alone reaches";
+  return fmt::format("; a loss about {:.0f}% below that of counting alone", std::max(1.0, 100 * below));
+}
+
+}  // namespace
+
+bool leaves_steps_open(const ConfigFlags& flags) { return !given_step_option(flags, kStepOptions); }
+
+std::optional<double> given_minutes(const std::string& minutes, const ConfigFlags& flags) {
+  if (minutes.empty()) return std::nullopt;
+  const double value = minutes_of(minutes);
+  const std::span limits(kStepOptions);
+  if (const auto option = given_step_option(flags, limits.first(limits.size() - 1)))
+    fail("minutes: chooses the number of steps; got {} as well; omit one of them", *option);
+  return value;
+}
+
+std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const ConfigFlags& flags, const Corpus& corpus,
+                                                 std::shared_ptr<const Tokenizer> given) {
+  const std::vector<std::string> options = flags.given();
+  if (given || std::ranges::find(options, "--tokenizer") == options.end()) return given;
+  if (config.tokenizer == "char" || config.tokenizer == "byte") return nullptr;
+  return make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
+}
+
+PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds) {
+  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available
+  PlanRequest request{.text = {}, .seconds = seconds, .config = config};
+  request.is_fixed = [given = flags.given()](std::string_view field) {
+    return std::ranges::find(given, find_field(field).option()) != given.end();
+  };
+  if (const auto available = available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
+  return request;
+}
+
+Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer) {
+  request.text = text_facts(corpus, tokenizer, request.config.respect_documents, request.config.val_fraction);
+  const bool prepared = corpus.prepared != nullptr;
+  request.is_fixed = [given = request.is_fixed, tokenizer, prepared](std::string_view field) {
+    return given(field) || (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && prepared);
+  };
+  MeasuredStepTimer timer;
+  return make_plan(request, timer);
+}
+
+std::vector<std::string> plan_summary(const Plan& plan) {
+  constexpr double kBusy = 1.5;
+  const Config& c = plan.config;
+  std::vector<std::string> lines = {fmt::format(
+      "plan   {} of width {} on {}{}: {} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd, tokens_text(c),
+      c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"), format_duration(plan.seconds),
+      plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
+  if (plan.step.seconds > kBusy * plan.step.idle_seconds) {
+    lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",
+                                1e3 * plan.step.seconds, 1e3 * plan.step.idle_seconds));
+  }
+  return lines;
+}
+
+std::vector<std::string> plan_lines(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const PlanChoice& choice : plan.choices) {
+    std::vector<std::string> values;
+    for (const std::string& name : choice.fields)
+      values.push_back(fmt::format("{} {}", name, field_text(plan.config, find_field(name))));
+    lines.push_back(fmt::format("plan   {}: {}", fmt::join(values, ", "), choice.reason));
+  }
+  lines.push_back(fmt::format("plan   {}, {} over the training data, about {} of memory", format_duration(plan.seconds),
+                              passes_text(plan.passes), format_bytes(plan.memory_bytes)));
+  return lines;
+}
+
+}  // namespace maki

@@ -1,0 +1,146 @@
+// maki train --resume RUN.
+#include <fmt/format.h>
+
+#include "data/io/error.h"
+#include "train/app/describe_run.h"
+#include "train/app/epochs.h"
+#include "train/app/interrupt.h"
+#include "train/app/progress.h"
+#include "train/app/resumed_config.h"
+#include "train/app/run_corpus.h"
+#include "train/app/run_session.h"
+#include "train/app/train_options.h"
+#include "train/loop/restore.h"
+#include "train/loop/tasks.h"
+#include "train/run/loaded_model.h"
+#include "train/run/metrics.h"
+#include "train/run/run_lock.h"
+#include "train/run/set_aside.h"
+
+namespace maki {
+namespace {
+
+// The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
+std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
+  std::vector<std::string> notes;
+  std::int64_t step = 0;
+  if (choice.empty()) {
+    step = run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+  } else {
+    const std::string path = find_checkpoint(run.path(), choice, notes);
+    step = verify_checkpoint(run, path);
+  }
+  for (const std::string& note : notes) say(note);
+  return step;
+}
+
+// The text must be the one that the checkpoint was trained on, split in the same way.
+void check_counts(const ContainerReader& file, const CheckpointState& state, const CheckpointState& data) {
+  const bool same_counts = data.characters == state.characters && data.train_tokens == state.train_tokens &&
+                           data.val_tokens == state.val_tokens;
+  check<CheckpointError>(same_counts,
+                         "{}: records a text of {} characters, {} training tokens and {} validation tokens, but the "
+                         "text has {}, {} and {}; the checkpoint and the text do not match",
+                         file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
+                         data.train_tokens, data.val_tokens);
+  check<CheckpointError>(
+      data.labels == state.labels,
+      "{}: records other labels than the text has, which an earlier version of maki did not normalize; "
+      "start a new run",
+      file.path());
+}
+
+void refuse_options_of_new_runs(const TrainOptions& options) {
+  check(options.init_from.empty(),
+        "init_from: starts a new run and cannot be combined with --resume; use only one of them");
+  check(!options.special,
+        "special: belongs to the tokenizer of a run, which a run that is resumed keeps; omit the option");
+  check(options.tokenizer_file.empty(),
+        "tokenizer_file: gives the tokenizer of a new run; a run that is resumed keeps its own; omit the option");
+  check(options.minutes.empty(),
+        "minutes: plans a new run; a run that is resumed keeps its number of steps; omit the option, or set "
+        "--max-steps");
+}
+
+// The task on the text of the run, whose sources `config` then names.
+std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const ContainerReader& file,
+                                   const CheckpointState& state) {
+  config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  const Corpus corpus = reread_corpus(config, state.corpus_hash, "start a new run to train on another text");
+  std::unique_ptr<Task> task = make_task(config, corpus, load_tokenizers(state));
+  check_counts(file, state, task->data_state());
+  return task;
+}
+
+// A resumed run may have phases, and with --rewarm the options of the learning rate describe a new one.
+void require_effect(const ConfigFlags& flags, Config config) {
+  config.phases.clear();
+  flags.require_effect(config);
+}
+
+// Whether the run has nothing left to do. One that was ended between its last save and its last evaluation still has to
+// do that evaluation.
+bool is_finished(const Config& config, const RunDirectory& run, std::int64_t step) {
+  if (step < config.max_steps) return false;
+  return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
+}
+
+void note_target(const std::string& before, const std::string& now) {
+  if (before.empty() || before == now) return;
+  say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
+                  before, now));
+}
+
+}  // namespace
+
+int resume_run(const TrainOptions& options) {
+  refuse_options_of_new_runs(options);
+  check_epochs(options);
+  const RunDirectory run(options.resume);
+  check(run.exists(), "{}: contains no run to resume", options.resume);
+  const RunLock lock(run);
+  for (const std::string& note : run.remove_temporary_files()) say(note);
+  if (const std::string folder = complete_return(run); !folder.empty())
+    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
+                    folder));
+  const std::int64_t step = resumed_step(run, options.checkpoint);
+  const ContainerReader file(run.checkpoint_file(step));
+  const CheckpointState state = read_state(file);
+
+  std::string ran_on;
+  std::unique_ptr<Task> task;
+  ResumeOptions resumed{options.flags, options.resume, options.rewarm};
+  if (!options.epochs.empty()) {
+    Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, state, ran_on);
+    task = resumed_task(options, config, file, state);
+    resumed.max_steps = steps_of_epochs(options.epochs, *task);
+  }
+  Config config = resumed_config(resumed, run, state, ran_on);
+  validate(config);
+  require_effect(options.flags, config);
+  use_threads(config);
+  note_target(ran_on, config.target);
+  check(options.checkpoint.empty() || step < config.max_steps,
+        "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
+        config.max_steps);
+  if (is_finished(config, run, step)) {
+    describe_finished_run(config, options.resume, step);
+    return 0;
+  }
+
+  config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
+  if (!task) task = resumed_task(options, config, file, state);
+  describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
+  Trainer trainer(config, *task, /*initial_values=*/false);
+  restore(file, trainer);
+  const DeferInterrupts deferred;
+  const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
+  if (!folder.empty())
+    say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
+  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
+  say(fmt::format("resuming after step {}", step));
+  return run_session(config, trainer, run);
+}
+
+}  // namespace maki

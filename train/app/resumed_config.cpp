@@ -1,0 +1,62 @@
+#include "train/app/resumed_config.h"
+
+#include "autograd/core/check.h"
+#include "train/run/stored_config.h"
+
+namespace maki {
+namespace {
+
+void apply_options(const ResumeOptions& options, Config& config) {
+  options.flags.apply(config, "");
+  if (options.max_steps) config.max_steps = *options.max_steps;
+}
+
+// The phase that the options describe. A value that they leave out is that of the current phase, except that the
+// schedule ends at max_steps unless they set another end.
+Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) {
+  const Phase current = last_phase(config);
+  config.learning_rate = current.learning_rate;
+  config.min_lr = current.min_lr;
+  config.warmup_steps = current.warmup_steps;
+  config.lr_decay_steps = 0;
+  apply_options(options, config);
+  fill_dependent_defaults(config);
+  check(config.lr_decay_steps > step,
+        "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
+        config.lr_decay_steps);
+  return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
+}
+
+}  // namespace
+
+Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
+                      std::string& ran_on) {
+  Config config = state.config;
+  if (file_exists(run.config_file())) apply_stored_config(config, run);
+  ran_on = config.target;
+  std::vector<Phase> phases = state.config.phases;
+  for (const Phase& phase : config.phases) {
+    if (phase.start >= state.step && !options.rewarm) phases.push_back(phase);
+  }
+  for (const Field& field : fields()) {
+    if (field.is_training()) copy_field(field, state.config, config);
+  }
+  config.init_from = state.config.init_from;
+  config.phases = state.config.phases;
+  const Config before = config;
+  apply_options(options, config);
+  if (options.rewarm) {
+    phases.push_back(new_phase(options, before, state.step));
+    for (const char* name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"})
+      copy_field(find_field(name), state.config, config);
+  }
+  config.out = options.run;
+  for (const FieldDifference& difference : training_differences(state.config, config)) {
+    fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
+         difference.second);
+  }
+  config.phases = phases;
+  return config;
+}
+
+}  // namespace maki

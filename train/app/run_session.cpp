@@ -1,0 +1,57 @@
+#include "train/app/run_session.h"
+
+#include <csignal>
+#include <fmt/format.h>
+#include <utility>
+
+#include "data/io/error.h"
+#include "data/io/shell_quote.h"
+#include "train/app/interrupt.h"
+#include "train/loop/session.h"
+
+namespace maki {
+namespace {
+
+// The end of the message about a run that has diverged: what to do. Training is deterministic: without a change it
+// would diverge again.
+std::string recovery_hint(const RunDirectory& run) {
+  const std::vector<std::int64_t> saved = run.checkpoints();  // a state that is not finite is never saved
+  const char* const new_run = "start a new run with a lower --learning-rate or --grad-clip";
+  if (saved.empty()) return fmt::format("; {}", new_run);
+  return fmt::format(
+      "; the last good checkpoint is step {0}; {1}, or return to that checkpoint with a lower learning rate: "
+      "maki train --resume {2} --checkpoint {0} --rewarm --learning-rate RATE",
+      saved.back(), new_run, shell_quote(run.path()));
+}
+
+}  // namespace
+
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, std::optional<TimeLimit> limit,
+                std::optional<PlannedRun> plan) {
+  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan);
+  const StopRequest stop{.requested = [] { return interrupted() != 0; },
+                         .may_evaluate = [] { return interrupt_exit_code() == 128 + SIGINT; }};
+  const auto end = [&] {
+    Session session(config, trainer, run, console, stop, std::move(limit));
+    try {
+      return session.train();
+    } catch (const DivergedError& error) {
+      fail<DivergedError>("{}{}", error.what(), recovery_hint(run));
+    } catch (const CorpusError& error) {
+      fail<CorpusError>("{}; step {} is saved; to continue: maki train --resume {}", error.what(), trainer.steps(),
+                        shell_quote(run.path()));
+    }
+  }();
+  keep_quiet(false);  // what follows is the result of the run: how to go on
+  const std::string path = shell_quote(run.path());
+  const TaskRule& task = task_rule(config);
+  if (end != SessionEnd::interrupted) {
+    console.on_note(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
+    return 0;
+  }
+  console.on_note(fmt::format("continue with:  maki train --resume {}", path));
+  console.on_note(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
+  return interrupt_exit_code();
+}
+
+}  // namespace maki

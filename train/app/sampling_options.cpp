@@ -1,0 +1,104 @@
+#include "train/app/sampling_options.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "data/io/number.h"
+#include "train/app/flags.h"
+#include "train/app/logit_bias.h"
+#include "train/app/progress.h"
+
+namespace maki {
+namespace {
+
+constexpr double kMinRepetitionPenalty = 0.01, kMaxPenalty = 100, kMaxLogProbabilities = 1000;
+
+void add_penalties(const Command& command, Sampling& sampling) {
+  command.add_number(
+      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty, "FACTOR",
+      "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
+  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
+                     "subtract this from the logit of a token for each of its occurrences in the new text");
+  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
+                     "subtract this from the logits of all tokens that occur in the new text");
+}
+
+// Whether tokens are drawn at all, instead of always the most likely one being taken.
+bool draws_tokens(const Sampling& sampling) { return sampling.temperature > 0 && sampling.top_k != 1; }
+
+// Throws unless all options that only a draw uses have the values that change nothing.
+void require_no_draw_options(const SamplingFlags& flags, const Sampling& sampling) {
+  const bool cold = sampling.temperature == 0;
+  const std::pair<const char*, bool> unused[] = {{"top-k", cold && sampling.top_k > 0},
+                                                 {"top-p", sampling.top_p < 1},
+                                                 {"min-p", sampling.min_p > 0},
+                                                 {"seed", flags.seed.has_value()}};
+  for (const auto& [option, given] : unused) {
+    check(!given, "{0}: has no effect with {1}, which always chooses the most likely token; omit --{0}, or {1}", option,
+          cold ? "--temperature 0" : "--top-k 1");
+  }
+}
+
+// The given seed, else a fresh one that is short enough to type.
+std::int64_t choose_seed(const SamplingFlags& flags, bool announce) {
+  if (flags.seed) return *flags.seed;
+  std::random_device device;
+  const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
+  if (announce) to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
+  return seed;
+}
+
+}  // namespace
+
+std::vector<std::string> add_sampling_options(const Command& command, SamplingFlags& flags, ContinueTexts& texts) {
+  Sampling& sampling = texts.text.generate.sampling;
+  command.add_number("-n,--samples", texts.samples, 1, kMaxCount,
+                     "number of texts to generate, separated by lines of ---");
+  command.add_number("--temperature", sampling.temperature, 0, kMaxCount, "NUMBER",
+                     "sampling temperature: higher is more random; 0: always the most likely token");
+  command.add_number("--top-k", sampling.top_k, 0, kMaxCount, "sample from the k most likely tokens only; 0: from all");
+  command.add_number("--top-p", sampling.top_p, 0, 1, "PROBABILITY",
+                     "sample from the smallest set of most likely tokens whose total probability reaches this value");
+  command.add_number("--min-p", sampling.min_p, 0, 1, "FRACTION",
+                     "sample from tokens that have at least this fraction of the probability of the most likely one");
+  add_penalties(command, sampling);
+  command.add_list(
+      "--logit-bias", flags.logit_bias, "TOKEN=NUMBER",
+      "add a number to the logit of a token, given by its id or its text: 5=-2, or the=1.5; may be repeated");
+  command.add_number("--seed", flags.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
+  command.add_list("--stop", texts.text.stop, "TEXT", "stop generating before this string; may be repeated");
+  command.add_option("--overflow", flags.overflow, "recompute|stop",
+                     "reaction to a full context window: recompute its second half and go on, or stop [recompute]");
+  command.add_number(
+      "--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
+      "print the log-probability of every token, and of this number of the most likely ones; needs --json");
+  return {"--samples",           "--temperature",      "--top-k",      "--top-p", "--min-p", "--repetition-penalty",
+          "--frequency-penalty", "--presence-penalty", "--logit-bias", "--seed",  "--stop",  "--overflow",
+          "--logprobs"};
+}
+
+void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool json) {
+  check(flags.overflow == "recompute" || flags.overflow == "stop", "overflow: must be recompute or stop; got {}",
+        flags.overflow);
+  check(std::ranges::none_of(texts.text.stop, &std::string::empty), "stop: must not be empty");
+  check(!flags.log_probabilities || json, "logprobs: are printed with --json only; add it, or omit --logprobs");
+  const Sampling& sampling = texts.text.generate.sampling;
+  const bool draws = draws_tokens(sampling);
+  check(
+      texts.samples == 1 || draws,
+      "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
+      texts.samples);
+  if (!draws) require_no_draw_options(flags, sampling);
+  const Sampler valid(sampling);
+}
+
+void finish_sampling(const SamplingFlags& flags, const Tokenizer& tokenizer, ContinueTexts& texts, bool announce) {
+  GenerateOptions& generate = texts.text.generate;
+  generate.slide_context = flags.overflow == "recompute";
+  generate.sampling.logit_bias = parse_logit_bias(flags.logit_bias, tokenizer);
+  texts.text.log_probabilities = flags.log_probabilities;
+  generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(flags, announce && draws_tokens(generate.sampling)));
+}
+
+}  // namespace maki

@@ -1,0 +1,187 @@
+// maki train CORPUS…: a new run.
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <optional>
+
+#include "autograd/core/storage.h"
+#include "data/dataset/dataset.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/printable.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/app/describe_run.h"
+#include "train/app/epochs.h"
+#include "train/app/initial_weights.h"
+#include "train/app/interrupt.h"
+#include "train/app/planned_start.h"
+#include "train/app/progress.h"
+#include "train/app/run_corpus.h"
+#include "train/app/run_session.h"
+#include "train/app/train_options.h"
+#include "train/loop/tasks.h"
+#include "train/run/config/configured_tokenizer.h"
+#include "train/run/loaded_model.h"
+#include "train/run/new_run.h"
+
+namespace maki {
+namespace {
+
+// The values that options, file and preset give to the new run, and defaults.
+Config given_config(const TrainOptions& options, std::optional<InitialWeights>& weights) {
+  Config config;
+  if (options.init_from.empty()) {
+    options.flags.apply(config, "quickstart");
+  } else {
+    config = weights.emplace(options.init_from).make_config(options.flags, options.corpus);
+  }
+  if (!options.corpus.empty()) config.corpus = options.corpus;
+  check(config.lora_rank == 0 || weights,
+        "lora_rank: adapts a model that has learned already; name its run with --init-from RUN, or omit the option");
+  check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
+  check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
+        "include and exclude: apply only to the files of a directory; name a directory, or omit them");
+  return config;
+}
+
+// The tokenizer of --tokenizer-file or of a corpus that was prepared, which the configuration then describes; else
+// null.
+std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
+                                                 const std::optional<InitialWeights>& weights,
+                                                 std::optional<Corpus>& prepared, Config& config) {
+  if (options.tokenizer_file.empty()) {
+    if (!prepared) return nullptr;
+    return adopt_prepared(*prepared, options.flags, weights ? weights->tokenizers().target : nullptr, config);
+  }
+  check(options.init_from.empty(),
+        "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
+  for (const std::string& option : options.flags.given()) {
+    check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
+          "tokenizer_file: describes the whole tokenizer; omit {}", option);
+  }
+  std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(options.tokenizer_file);
+  if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
+  describe_tokenizer(*tokenizer, config);
+  return tokenizer;
+}
+
+// The tokenizers that the run has before its text is read; null: those that it makes.
+PairTokenizers known_tokenizers(const TrainOptions& options, const std::optional<InitialWeights>& weights,
+                                const std::shared_ptr<const Tokenizer>& tokenizer, bool prepared) {
+  PairTokenizers known = weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer};
+  if (!options.special) return known;
+  check(!prepared, "special: applies to a text, and the corpus was prepared; prepare it with --special");
+  check(known.target != nullptr,
+        "special: needs a tokenizer that has special tokens already; name it with --tokenizer-file or --init-from, or "
+        "divide documents with --document-separator");
+  return finding_specials(known);
+}
+
+// The time that the run may take, in minutes, if it is planned: --minutes, or the usual time if nothing was said about
+// the length of the run.
+std::optional<double> planned_minutes(const TrainOptions& options, std::optional<double> given) {
+  if (!given && leaves_steps_open(options.flags) && options.epochs.empty()) given = kUsualMinutes;
+  check(given || !options.explain, "explain: applies to a run that is planned; omit it, or the number of steps");
+  return given;
+}
+
+// Sets the number of steps, and with it the end of the schedule if that is the end of the run.
+void set_epochs(const std::string& epochs, const Task& task, bool ends_with_run, Config& config) {
+  config.max_steps = steps_of_epochs(epochs, task);
+  if (ends_with_run) config.lr_decay_steps = 0;
+  fill_dependent_defaults(config);
+}
+
+// Loads the initial weights of another run, if there are any, and records their hash.
+void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
+  const std::string hash = weights ? weights->load(trainer.store()) : "";
+  check(config.init_from.empty() || config.init_from == hash,
+        "init_from: the configuration requires initial weights with hash {}; name their run with --init-from RUN",
+        config.init_from);
+  config.init_from = hash;
+  check<DivergedError>(!weights || std::isfinite(trainer.next_loss()),
+                       "init_from: the weights have a loss on this text that is not finite, although they are finite "
+                       "themselves; choose another checkpoint");
+}
+
+// Claims the directory of the run. If it is the default one, another start may have taken it meanwhile: then the next.
+RunClaim claim_directory(Config& config, bool is_default, const std::string& first_corpus) {
+  for (;;) {
+    try {
+      return RunClaim(RunDirectory(config.out), to_toml(config));
+    } catch (const OccupiedOutput&) {
+      if (!is_default) throw;
+    }
+    config.out = default_run_path(first_corpus);
+    to_stderr("another run has taken that directory; this one is {}\n", escape_unprintable(config.out));
+  }
+}
+
+// Trains; takes the files of the run back if there is no memory for its first step.
+int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, std::optional<TimeLimit> limit,
+                  std::optional<PlannedRun> plan) {
+  try {
+    return run_session(config, trainer, RunDirectory(config.out), std::move(limit), plan);
+  } catch (const std::bad_alloc&) {
+    if (trainer.steps() == 0) claimed.roll_back();
+    throw;
+  } catch (const OutOfMemoryError& error) {
+    if (trainer.steps() > 0) throw;
+    claimed.roll_back();
+    fail("{}; lower --batch-size, --block-size or --n-embd; {} was removed again", error.what(), config.out);
+  }
+}
+
+}  // namespace
+
+int start_run(const TrainOptions& options) {
+  const auto start = PlannedStart::Clock::now();
+  check(options.checkpoint.empty() && !options.rewarm,
+        "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
+        options.rewarm ? "rewarm" : "checkpoint");
+  check_epochs(options);
+  const std::optional<double> given = given_minutes(options.minutes, options.flags);
+  std::optional<InitialWeights> weights;
+  Config config = given_config(options, weights);
+  const std::string first_corpus = config.corpus.front();
+  const bool is_default = config.out.empty();
+  if (is_default) config.out = default_run_path(first_corpus);
+  std::optional<Corpus> prepared = read_prepared(config.corpus);
+  std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
+  const PairTokenizers known = known_tokenizers(options, weights, tokenizer, prepared.has_value());
+  const bool ends_with_run = config.lr_decay_steps == 0;  // the schedule
+  std::optional<PlannedStart> planned;
+  if (const auto minutes = planned_minutes(options, given)) {
+    planned.emplace(options, *minutes, start);
+    check_paths(config);
+  } else {
+    options.flags.complete(config);
+  }
+  use_threads(config);
+  if (!is_default) require_unoccupied(RunDirectory(config.out));  // before time is spent on reading a large text
+  announce_reading(config, planned.has_value());
+
+  // The text itself is freed once it is encoded.
+  const std::unique_ptr<Task> task = [&] {
+    const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
+    if (planned) planned->choose_model(config, corpus, known.target);
+    note_unread_specials(corpus, known.target.get(), config);
+    return make_task(config, corpus, known);
+  }();
+  if (planned) planned->choose_length(config, *task);
+  config.corpus = absolute_sources(config.corpus);
+  if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
+  describe_run(config, *task, config.out, /*resumed=*/false, options.force);
+  Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
+  load_initial_weights(weights, trainer, config);
+  const auto record = [&](const Config& now) {
+    replace_file_atomically(posix_file_system(), RunDirectory(config.out).config_file(), {text_bytes(to_toml(now))});
+  };
+  const DeferInterrupts deferred;
+  RunClaim claimed = claim_directory(config, is_default, first_corpus);
+  record(config);
+  if (!planned) return train_claimed(config, trainer, claimed, std::nullopt, std::nullopt);
+  return train_claimed(config, trainer, claimed, planned->limit(record), planned->facts());
+}
+
+}  // namespace maki

@@ -1,0 +1,243 @@
+// maki attend RUN --prompt TEXT [options]: the attention weights of a trained model on a text.
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "autograd/core/parallel.h"
+#include "data/io/error.h"
+#include "data/io/number.h"
+#include "data/tokenizer/unknown_characters.h"
+#include "train/app/choose_checkpoint.h"
+#include "train/app/draw/heat_map_grid.h"
+#include "train/app/drawing_options.h"
+#include "train/app/encodable_text.h"
+#include "train/app/flags.h"
+#include "train/app/masked_text.h"
+#include "train/app/output_options.h"
+#include "train/app/progress.h"
+#include "train/app/verbs.h"
+#include "train/loop/attention_maps.h"
+#include "train/loop/translate.h"
+
+namespace maki {
+namespace {
+
+struct AttendFlags {
+  std::string run, prompt, kind, layer = "all", head = "all", checkpoint, unknown = "error";
+  std::int64_t threads = 0;
+  bool special = false;
+  std::optional<std::string> target;
+  DrawingOptions drawing;
+};
+
+// The layers and heads that were asked for.
+struct Chosen {
+  std::vector<std::int64_t> layers, heads;
+};
+
+// Its floats are printed with as few digits as read back to the same float32.
+using FloatJson =
+    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
+
+std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& text, std::int64_t count) {
+  std::vector<std::int64_t> numbers;
+  if (text != "all") return {parse_integer(name, text, 0, static_cast<double>(count - 1))};
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+// A text that stands alone, such as a sentence to translate.
+std::vector<std::int32_t> encode_line(const char* name, const std::string& text, const Tokenizer& tokenizer,
+                                      const std::string& unknown) {
+  return text.empty() ? std::vector<std::int32_t>()
+                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, unknown));
+}
+
+// The prompt of a model that reads one text.
+std::vector<std::int32_t> encode_prompt(const AttendFlags& o, const LoadedModel& loaded) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  const bool fills_masks = std::string_view(task_rule(loaded.state.config).name) == "masked";
+  if (fills_masks && o.prompt.find(kMask) != std::string::npos)
+    return encode_masked(tokenizer, o.prompt, "prompt", o.unknown).ids;
+  if (std::string_view(loaded.model->kind()) == "encoder") return encode_line("prompt", o.prompt, tokenizer, o.unknown);
+  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.unknown));
+}
+
+// What the model writes for this source, or the target that was given. The limit of 64 tokens was chosen without a
+// measurement.
+std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loaded,
+                                    const std::vector<std::int32_t>& source) {
+  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.unknown);
+  check(!source.empty(), "attend: the prompt has no token; give a longer one");
+  const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
+  const std::vector<std::vector<std::int32_t>> sources = {source};
+  const std::vector<Hypothesis> found = translate(loaded.generator(), sources, ends_of(loaded.tokenizers), options);
+  to_stderr("translation: {}\n", translated_line(*loaded.tokenizers.target, found.front()));
+  return found.front().ids;
+}
+
+AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
+  const std::vector<std::string> kinds = attention_kinds(loaded);
+  if (kinds.size() == 1) {
+    check(o.kind.empty() && !o.target,
+          "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
+          loaded.path, loaded.model->kind());
+    return attention_maps(loaded, encode_prompt(o, loaded));
+  }
+  const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
+  check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
+        nearest_hint(kind, kinds));
+  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.unknown);
+  return attention_maps(loaded, kind, source, target_of(o, loaded, source));
+}
+
+// The weights [T, S] of one head.
+const double* weights_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head) {
+  const Tensor& all = maps.layers[static_cast<std::size_t>(layer)];
+  return all.data<double>() + head * all.shape()[1] * all.shape()[2];
+}
+
+std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
+  std::vector<std::string> labels;
+  for (const std::string& token : tokens) labels.push_back(token_label(token));
+  return labels;
+}
+
+HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head, const Words& words) {
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  const char* const query_axis = maps.kind == "cross" ? words.query_written : words.query;
+  HeatMap map{.title = fmt::format(fmt::runtime(words.layer_and_head), layer, head),
+              .rows = queries,
+              .columns = keys,
+              .values = {},
+              .row_axis = {query_axis, labels_of(maps.queries)},
+              .column_axis = {words.key, labels_of(maps.keys)}};
+  const double* const weights = weights_of(maps, layer, head);
+  map.values.assign(weights, weights + queries * keys);
+  for (std::int64_t t = 0; maps.causal && t < queries; ++t) {
+    for (std::int64_t s = t + 1; s < keys; ++s)
+      map.values[static_cast<std::size_t>(t * keys + s)] = std::numeric_limits<double>::quiet_NaN();
+  }
+  return map;
+}
+
+std::string kind_text(const AttentionMaps& maps, const Words& words) {
+  if (maps.kind == "cross") return words.cross_attention;
+  const char* const kind = maps.kind == "encoder"   ? words.of_encoder
+                           : maps.kind == "decoder" ? words.of_decoder
+                                                    : words.self_attention;
+  return std::string(kind) + (maps.causal ? words.none_to_later : "");
+}
+
+HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen, const Words& words) {
+  HeatMapGrid grid{
+      .title = words.attention_weights,
+      .source = fmt::format(fmt::runtime(words.step_of_run), escape_unprintable(loaded.path), loaded.state.step),
+      .subtitle = kind_text(maps, words),
+      .description = {},
+      .scale_title = words.weight,
+      .columns = std::ssize(chosen.heads),
+      .maps = {},
+      .scale = {},
+      .words = &words};
+  if (grid.columns == 1) grid.columns = 4;  // layers beside each other
+  std::vector<double> all;
+  for (const std::int64_t layer : chosen.layers) {
+    for (const std::int64_t head : chosen.heads) {
+      grid.maps.push_back(map_of(maps, layer, head, words));
+      all.insert(all.end(), grid.maps.back().values.begin(), grid.maps.back().values.end());
+    }
+  }
+  grid.scale = scale_of_weights(all);
+  grid.description = fmt::format(fmt::runtime(words.description_of_weights), chosen.layers.size(), chosen.heads.size(),
+                                 maps.queries.size(), maps.keys.size());
+  return grid;
+}
+
+std::string json_text(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
+  FloatJson weights = FloatJson::array();
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  for (const std::int64_t layer : chosen.layers) {
+    FloatJson heads = FloatJson::array();
+    for (const std::int64_t head : chosen.heads) {
+      FloatJson rows = FloatJson::array();
+      const double* const from = weights_of(maps, layer, head);
+      for (std::int64_t t = 0; t < queries; ++t)
+        rows.push_back(std::vector<float>(from + t * keys, from + (t + 1) * keys));
+      heads.push_back(std::move(rows));
+    }
+    weights.push_back(std::move(heads));
+  }
+  const FloatJson facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}, {"kind", maps.kind},
+                        {"causal", maps.causal},     {"layers", chosen.layers},   {"heads", chosen.heads},
+                        {"queries", maps.queries},   {"keys", maps.keys},         {"weights", weights}};
+  return facts.dump(-1, ' ', false, FloatJson::error_handler_t::replace) + '\n';
+}
+
+std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
+  std::string text = "layer,head,query,key,query_token,key_token,weight\n";
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  const auto field = [](const std::string& token) { return csv_field(escape_unprintable(token)); };
+  for (const std::int64_t layer : chosen.layers) {
+    for (const std::int64_t head : chosen.heads) {
+      const double* const from = weights_of(maps, layer, head);
+      for (std::int64_t t = 0; t < queries; ++t) {
+        for (std::int64_t s = 0; s < (maps.causal ? t + 1 : keys); ++s)
+          fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", layer, head, t, s,
+                         field(maps.queries[static_cast<std::size_t>(t)]),
+                         field(maps.keys[static_cast<std::size_t>(s)]), static_cast<float>(from[t * keys + s]));
+      }
+    }
+  }
+  return text;
+}
+
+int attend(const AttendFlags& o) {
+  parse_unknown_policy(o.unknown);
+  check_drawing_options("attend", o.drawing);
+  if (o.threads != 0) set_threads(o.threads);
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
+  const Chosen chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
+                      chosen_numbers("head", o.head, loaded.state.config.n_head)};
+  const AttentionMaps maps = compute(o, loaded);
+  if (!o.drawing.out.empty()) {
+    write_picture({o.drawing.out, o.drawing.force, inputs_of_run(o.run)},
+                  grid_picture(grid_of(loaded, maps, chosen, words_of(o.drawing))));
+  } else if (o.drawing.json) {
+    print_result(json_text(loaded, maps, chosen));
+  } else if (o.drawing.csv) {
+    print_result(csv_text(maps, chosen));
+  } else {
+    print_result(grid_text(grid_of(loaded, maps, chosen, words_of(o.drawing))));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_attend(const Command& maki) {
+  const Command command = maki.add_verb("attend", "Draw the attention weights of a trained model on a text");
+  const auto o = std::make_shared<AttendFlags>();
+  command.add_argument("RUN", o->run, "run directory or .maki file").require();
+  command
+      .add_option("--prompt", o->prompt, "TEXT",
+                  "text that the model reads; for a masked language model, [MASK] stands for one token")
+      .require();
+  command.add_option("--layer", o->layer, "N|all", "layer to draw, counted from 0 [all]");
+  command.add_option("--head", o->head, "N|all", "head to draw, counted from 0 [all]");
+  command.add_option("--kind", o->kind, "cross|encoder|decoder", "attention to draw, if the model translates [cross]");
+  command.add_option("--target", o->target, "TEXT",
+                     "translation whose attention is drawn, if the model translates [its own, by greedy search]");
+  add_drawing_options(command, o->drawing);
+  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
+  command.set_action([o] { return attend(*o); });
+}
+
+}  // namespace maki

@@ -1,0 +1,213 @@
+// maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]
+#include "train/app/verbs/bench.h"
+
+#include <csignal>
+#include <fmt/ranges.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
+#include "data/io/number.h"
+#include "train/app/bench/profile.h"
+#include "train/app/bench/timing.h"
+#include "train/app/progress.h"
+#include "train/app/require_memory.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kProfiledSteps = 5;
+
+constexpr const char* kCountingConventions =
+    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a "
+    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts "
+    "once, position embeddings do not count). Attention is counted as if it were not causal. The peak is measured "
+    "with independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth with a "
+    "copy far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models "
+    "from published comparisons; presets are those of maki train.";
+
+// The fields that change the work of a step; the length, learning rate and text of a run do not.
+std::vector<std::string> step_fields() {
+  return model_fields_and({"precision", "dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer",
+                           "momentum", "nesterov", "recompute_blocks", "threads"},
+                          {"tokenizer", "vocab_size", "normalize"});
+}
+
+struct BenchOptions {
+  explicit BenchOptions(const Command& command) : model(command, step_fields()) {}
+  WorkloadFlags model;
+  std::int64_t steps = 0;
+  bool json = false;
+};
+
+struct StepResult {
+  Timings times;
+  std::int64_t tokens, parameters, memory_bytes;
+  double flop;  // of a step
+  std::vector<ProfileRow> profile;
+  Machine machine;
+
+  double flop_per_second() const { return flop / times.median(); }
+  double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
+};
+
+StepResult measure(const Workload& workload, std::int64_t steps) {
+  StepBench bench(workload);
+  bench.verify();
+  const Timings times = measure_calls([&] { bench.step(); }, {.calls = steps});
+  const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
+  return {.times = times,
+          .tokens = bench.tokens_per_step(),
+          .parameters = bench.trainer().model().flop_parameter_count(),
+          .memory_bytes = memory,
+          .flop = bench.flop_per_step(),
+          .profile = profile_steps(bench.trainer(), kProfiledSteps),
+          .machine = measure_machine(bench.trainer().store().dtype(), precision_named(workload.config.precision))};
+}
+
+nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
+  const Config& c = workload.config;
+  const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
+  nlohmann::ordered_json facts{{"target", kernels::target()},
+                               {"threads", threads()},
+                               {"dtype", c.dtype},
+                               {"precision", c.precision},
+                               {"n_layer", c.n_layer},
+                               {"n_head", c.n_head},
+                               {"n_kv_head", c.kv_heads()},
+                               {"n_embd", c.n_embd},
+                               {"block_size", c.block_size},
+                               {"batch_size", c.batch_size * c.grad_accum},
+                               {"vocab_size", workload.vocab_size},
+                               {"parameters", r.parameters},
+                               {"product_unit", to_string(r.machine.product_unit)},
+                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread},
+                               {"peak_gflop_per_second", peak},
+                               {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
+                               {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
+                               {"gflop_per_step", 1e-9 * r.flop},
+                               {"gflop_per_second", speed},
+                               {"share_of_peak", speed / peak},
+                               {"steps", r.times.count()},
+                               {"ms_per_step", 1e3 * r.times.median()},
+                               {"ms_per_step_quartiles", {1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)}},
+                               {"tokens_per_second", r.tokens_per_second()},
+                               {"peak_memory_bytes", r.memory_bytes}};
+  for (const ProfileRow& row : r.profile) {
+    facts["profile"].push_back({{"op", row.op},
+                                {"pass", row.pass},
+                                {"calls", row.calls},
+                                {"ms", 1e3 * row.seconds},
+                                {"flop", row.flop},
+                                {"bytes", row.bytes}});
+  }
+  return facts;
+}
+
+// A rate in units of 1e9 per second; empty if there is no amount or no time.
+std::string rate(double amount, double seconds) {
+  return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", 1e-9 * amount / seconds) : "";
+}
+
+void print_profile(const std::vector<ProfileRow>& rows) {
+  double all = 0;
+  for (const ProfileRow& row : rows) all += row.seconds;
+  fmt::print("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}\n", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s");
+  for (const ProfileRow& row : rows) {
+    fmt::print("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}\n", row.op, row.pass, row.calls, 1e3 * row.seconds,
+               100 * row.seconds / all, rate(row.flop, row.seconds), rate(row.bytes, row.seconds));
+  }
+}
+
+int bench_step(const BenchOptions& o) {
+  end_at_interrupts();
+  const Workload workload = o.model.workload(/*trains=*/true);
+  to_stderr("{}; random tokens\n", describe(workload));
+  const StepResult r = measure(workload, o.steps);
+  if (o.json) {
+    fmt::print("{}\n", facts_of(workload, r).dump(2));
+    return 0;
+  }
+  fmt::print("{}\n", describe(r.machine));
+  fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
+             r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
+  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
+             1e-9 * r.flop, with_separators(r.parameters), with_separators(r.tokens), 1e-9 * r.flop_per_second(),
+             100 * r.flop_per_second() / r.machine.peak_flop_per_second);
+  fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
+             with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
+             1e-6 * static_cast<double>(r.memory_bytes));
+  print_profile(r.profile);
+  if (r.times.is_noisy()) to_stderr("{}\n", r.times.noise_warning());
+  return 0;
+}
+
+}  // namespace
+
+WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::string>& fields) : flags_(command, fields) {
+  command.add_option(
+      "--workload", name_, "NAME",
+      fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")));
+  command.add_number("--vocab-size", vocab_size_, 0, kMaxCount,
+                     "number of tokens in the vocabulary; 0: that of the workload, else 65");
+  add_memory_option(command, force_);
+}
+
+Workload WorkloadFlags::workload(bool trains) const {
+  Workload workload;
+  Config& config = workload.config;
+  check(name_.empty() || !flags_.has_preset(),
+        "bench: --workload and --preset both describe a model; use only one of them");
+  apply_preset(config, "quickstart");
+  if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
+  flags_.apply(config, "");
+  fill_dependent_defaults(config);
+  validate(config);
+  flags_.require_effect(config);
+  if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
+  if (config.threads > 0) set_threads(config.threads);
+  Config measured = config;
+  if (!trains) measured.batch_size = measured.grad_accum = 1;
+  MemoryNeed need = memory_needed(measured, random_vocab_sizes(measured, workload.vocab_size));
+  if (!trains) need.gradients = need.moments = 0;
+  require_memory(measured, need, force_);
+  return workload;
+}
+
+void end_at_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+}
+
+std::string describe(const Workload& workload) {
+  const Config& c = workload.config;
+  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", pluralize(c.n_layer, "layer"),
+                     pluralize(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum,
+                     pluralize(c.block_size, "token"), with_separators(workload.vocab_size));
+}
+
+std::string describe(const Machine& m) {
+  const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
+                    one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_one_thread);
+  const std::string limits = m.product_unit == ProductUnit::multiply_adds
+                                 ? fmt::format("peak {} for multiply-adds{}", vectors, one)
+                                 : fmt::format("peak {:.0f} GFLOP/s for products on {}{}, {} for other multiply-adds",
+                                               1e-9 * m.peak_flop_per_second, to_string(m.product_unit), one, vectors);
+  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
+                     limits, 1e-9 * m.copy_bytes_per_second);
+}
+
+void add_bench(const Command& maki) {
+  const Command command = maki.add_verb(
+      "bench", "Benchmark training steps, matrix products or generation against the limits of this machine");
+  command.set_footer(kCountingConventions);
+  const auto o = std::make_shared<BenchOptions>(command);
+  command.add_number("--steps", o->steps, 0, kMaxCount,
+                     "number of steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  add_bench_gemm(command);
+  add_bench_generate(command);
+  command.set_action([o] { return bench_step(*o); });
+}
+
+}  // namespace maki

@@ -1,0 +1,78 @@
+// maki import PATH --out RUN: a run made of a model of another program.
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data/io/error.h"
+#include "data/io/number.h"
+#include "data/io/shell_quote.h"
+#include "train/app/output_options.h"
+#include "train/app/progress.h"
+#include "train/app/verbs.h"
+#include "train/run/convert/import_run.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+namespace {
+
+struct ImportFlags {
+  std::string path, out, tokenizer;
+  bool force = false, json = false;
+};
+
+// Another process may meanwhile have taken the default directory: then the next.
+Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer, ImportFlags& o) {
+  for (;;) {
+    o.out = default_run_path(o.path);
+    try {
+      return import_run(model, tokenizer, OutputPath(o.out));
+    } catch (const OccupiedOutput&) {
+      to_stderr("another run has taken {}; this one gets the next number\n", escape_unprintable(o.out));
+    }
+  }
+}
+
+int import_model(ImportFlags& o) {
+  const OutputPath out(o.out, o.force, {o.path});
+  if (!o.out.empty()) require_directory_place(out);  // before time is spent
+  const ForeignModel model = open_foreign_model(o.path);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);
+  const Imported run = o.out.empty() ? import_to_default(model, *tokenizer, o) : import_run(model, *tokenizer, out);
+  if (run.padding > 0) {
+    to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
+              pluralize(run.vocab_size, "token"));
+  }
+  if (o.json) {
+    const nlohmann::ordered_json facts = {{"run", o.out},
+                                          {"parameters", run.parameters},
+                                          {"vocab_size", run.vocab_size},
+                                          {"tokenizer", run.config.tokenizer},
+                                          {"dtype", run.config.dtype}};
+    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{}: {} parameters, {} tokenizer with a vocabulary of {}\n", escape_unprintable(o.out),
+             with_separators(run.parameters), run.config.tokenizer, with_separators(run.vocab_size));
+  to_stderr("to continue a text: maki generate {0}; to train it further: maki train CORPUS --init-from {0}\n",
+            shell_quote(o.out));
+  return 0;
+}
+
+}  // namespace
+
+void add_import(const Command& maki) {
+  const Command command = maki.add_verb("import", "Make a run of a GPT-2 or Llama of another program");
+  const auto o = std::make_shared<ImportFlags>();
+  command
+      .add_argument("PATH", o->path,
+                    "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
+      .require();
+  command.add_option("--out", o->out, "DIR", "directory of the run [runs/<path>-<n>]");
+  add_force(command, o->force);
+  command.add_option("--tokenizer", o->tokenizer, "FILE",
+                     "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the file beside the model]");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return import_model(*o); });
+}
+
+}  // namespace maki

@@ -1,0 +1,96 @@
+// maki plan CORPUS… --minutes N [--json] [options]
+#include <algorithm>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/check.h"
+#include "data/io/number.h"
+#include "train/app/plan_run.h"
+#include "train/app/progress.h"
+#include "train/app/run_corpus.h"
+#include "train/app/verbs.h"
+
+namespace maki {
+namespace {
+
+// Fields that a plan neither uses nor chooses freely.
+const std::vector<std::string> kUnused = {"out",        "max_steps",  "lr_decay_steps",   "keep_last",       "patience",
+                                          "early_stop", "task",       "share_vocabulary", "memory",          "freeze",
+                                          "lora_rank",  "lora_alpha", "lora_targets",     "recompute_blocks"};
+
+std::vector<std::string> planned_fields() {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) {
+    if (std::ranges::find(kUnused, field.name) == kUnused.end()) names.push_back(field.name);
+  }
+  return names;
+}
+
+struct PlanOptions {
+  explicit PlanOptions(const Command& command) : flags(command, planned_fields()) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string minutes;
+  bool json = false;
+};
+
+nlohmann::ordered_json plan_json(const Plan& plan) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::object(), reasons = nlohmann::ordered_json::array(),
+                         measured = nlohmann::ordered_json::array();
+  for (const PlanChoice& choice : plan.choices) {
+    for (const std::string& name : choice.fields)
+      std::visit([&](auto member) { fields[name] = plan.config.*member; }, find_field(name).member);
+    reasons.push_back({{"fields", choice.fields}, {"reason", choice.reason}});
+  }
+  for (const MeasuredShape& shape : plan.measured) {
+    measured.push_back({{"n_layer", shape.n_layer},
+                        {"n_embd", shape.n_embd},
+                        {"block_size", shape.block_size},
+                        {"batch_size", shape.batch_size},
+                        {"seconds_per_step", shape.step.seconds},
+                        {"idle_seconds_per_step", shape.step.idle_seconds}});
+  }
+  return {{"seconds", plan.seconds},       {"passes", plan.passes}, {"memory_bytes", plan.memory_bytes},
+          {"most_steps", plan.most_steps}, {"fields", fields},      {"reasons", reasons},
+          {"measured", measured}};
+}
+
+int print_plan(const PlanOptions& o) {
+  const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
+  check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
+  Config config;
+  config.corpus = o.corpus;
+  o.flags.apply(config, "quickstart");
+  use_threads(config);
+  Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
+  const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
+  const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get());
+  o.flags.require_effect(plan.config);
+  if (o.json) {
+    fmt::print("{}\n", plan_json(plan).dump(2));
+    return 0;
+  }
+  for (const std::string& line : plan_summary(plan)) fmt::print("{}\n", escape_unprintable(line));
+  for (const std::string& line : plan_lines(plan)) fmt::print("{}\n", escape_unprintable(line));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(const Command& maki) {
+  const Command command = maki.add_verb("plan", "Show what train --minutes would choose for a text, without training");
+  const auto o = std::make_shared<PlanOptions>(command);
+  command
+      .add_argument("CORPUS", o->corpus,
+                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      .require();
+  command.add_option(
+      "--minutes", o->minutes, "TIME",
+      fmt::format("time to plan for, in minutes unless a unit follows, as in 90s or 1h [{}]", kUsualMinutes));
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return print_plan(*o); });
+}
+
+}  // namespace maki

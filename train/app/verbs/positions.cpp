@@ -1,0 +1,86 @@
+// maki positions [options]: sinusoidal positions, their dot products and their wavelengths.
+#include <fmt/format.h>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "train/app/draw/positions_figure.h"
+#include "train/app/drawing_options.h"
+#include "train/app/flags.h"
+#include "train/app/verbs.h"
+
+namespace maki {
+namespace {
+
+constexpr double kMaxPositionBase = 1e12, kMaxHeatMapSide = 1024;  // a heat map has the square of the latter
+
+struct PositionsFlags {
+  double base = 10000;
+  std::int64_t width = 128, length = 64;
+  DrawingOptions drawing;
+};
+
+// A row-major matrix as a list of its rows.
+nlohmann::ordered_json rows_of(const std::vector<double>& values, std::int64_t columns) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (auto at = values.begin(); at != values.end(); at += columns)
+    rows.push_back(std::vector<double>(at, at + columns));
+  return rows;
+}
+
+std::string json_text(const PositionFacts& facts) {
+  const nlohmann::ordered_json json{{"base", facts.base},
+                                    {"width", facts.width},
+                                    {"length", facts.length},
+                                    {"encoding", rows_of(facts.encoding, facts.width)},
+                                    {"dot_products", rows_of(facts.dot_products, facts.length)},
+                                    {"wavelengths", facts.wavelengths}};
+  return json.dump() + '\n';
+}
+
+void append_matrix(std::string& text, const char* quantity, const std::vector<double>& values, std::int64_t columns) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    fmt::format_to(std::back_inserter(text), "{},{},{},{}\n", quantity, at / columns, at % columns, values[i]);
+  }
+}
+
+std::string csv_text(const PositionFacts& facts) {
+  std::string text = "quantity,row,column,value\n";
+  append_matrix(text, "encoding", facts.encoding, facts.width);
+  append_matrix(text, "dot_product", facts.dot_products, facts.length);
+  append_matrix(text, "wavelength", facts.wavelengths, std::ssize(facts.wavelengths));
+  return text;
+}
+
+int positions(const PositionsFlags& o) {
+  check_drawing_options("positions", o.drawing);
+  const PositionFacts facts = position_facts(o.length, o.width, o.base);
+  if (!o.drawing.out.empty()) {
+    write_picture({o.drawing.out, o.drawing.force}, positions_picture(facts, words_of(o.drawing)));
+  } else if (o.drawing.json) {
+    print_result(json_text(facts));
+  } else if (o.drawing.csv) {
+    print_result(csv_text(facts));
+  } else {
+    print_result(positions_text(facts, words_of(o.drawing)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_positions(const Command& maki) {
+  const Command command =
+      maki.add_verb("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
+  const auto o = std::make_shared<PositionsFlags>();
+  command.add_number("--base", o->base, 0, kMaxPositionBase, "NUMBER",
+                     "base of the wavelengths (the --position-base of a model)");
+  command.add_number("--width", o->width, 1, kMaxHeatMapSide,
+                     "number of columns of the encoding (the --n-embd of a model)");
+  command.add_number("--length", o->length, 1, kMaxHeatMapSide, "number of positions, counted from 0");
+  add_drawing_options(command, o->drawing);
+  command.set_action([o] { return positions(*o); });
+}
+
+}  // namespace maki

@@ -1,0 +1,117 @@
+// maki prepare CORPUS… --out FILE [options]
+#include "train/run/convert/prepare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/check.h"
+#include "data/tokenizer/special_text.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/app/flags.h"
+#include "train/app/output_options.h"
+#include "train/app/progress.h"
+#include "train/app/run_corpus.h"
+#include "train/app/token_facts.h"
+#include "train/app/verbs/tokenizer.h"
+#include "train/run/config/configured_tokenizer.h"
+
+namespace maki {
+namespace {
+
+struct PrepareVerb {
+  explicit PrepareVerb(const Command& command)
+      : flags(command, {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator",
+                        "json_field", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string out, tokenizer_file, format = "maki";
+  bool force = false, special = false, json = false;
+};
+
+PrepareOptions prepare_options(const PrepareVerb& o) {
+  Config config;
+  config.corpus = o.corpus;
+  o.flags.apply(config, "");
+  check_paths(config);
+  PrepareOptions options{.sources = o.corpus,
+                         .corpus = corpus_options(config),
+                         .val_fraction = config.val_fraction,
+                         .tokenizer_kind = config.tokenizer,
+                         .tokenizer_options = tokenizer_options(config),
+                         .out = {o.out, o.force, o.corpus},
+                         .format = o.format};
+  if (!o.tokenizer_file.empty()) {
+    for (const std::string& option : o.flags.given()) {
+      check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
+            "tokenizer_file: describes the whole tokenizer; omit {}", option);
+    }
+    for (const std::string& file : inputs_of_tokenizer(o.tokenizer_file)) options.out.inputs.push_back(file);
+    options.tokenizer = open_tokenizer(o.tokenizer_file);
+    describe_tokenizer(*options.tokenizer, config);
+  }
+  if (o.special) {
+    check(options.tokenizer != nullptr,
+          "special: needs a tokenizer that has special tokens already; name it with --tokenizer-file");
+    options.tokenizer = finding_specials(*options.tokenizer);
+  }
+  o.flags.require_effect(config);
+  use_threads(config);
+  return options;
+}
+
+void say_what_was_learned_from(const Prepared& prepared) {
+  const std::string kind = prepared.tokenizer->kind();
+  const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
+  if (!learns || prepared.learned_bytes == 0 || prepared.learned_bytes == prepared.training_bytes) return;
+  to_stderr(
+      "the vocabulary was learned from {} of the {} bytes of training text, in parts spread evenly over it; to learn "
+      "from more: maki tokenizer train, and --tokenizer-file\n",
+      prepared.learned_bytes, prepared.training_bytes);
+}
+
+int prepare(const PrepareVerb& o) {
+  check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
+  const PrepareOptions options = prepare_options(o);
+  const Prepared prepared = prepare_corpus(posix_file_system(), options);
+  for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
+  say_what_was_learned_from(prepared);
+  nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
+  facts["format"] = o.format;
+  facts["files"] = prepared.files;
+  if (prepared.learned_bytes > 0) facts["learned_bytes"] = prepared.learned_bytes;
+  if (o.json) {
+    fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  for (const std::string& file : prepared.files) fmt::print("{}\n", escape_unprintable(file));
+  print_token_facts(prepared.facts, *prepared.tokenizer);
+  return 0;
+}
+
+}  // namespace
+
+void add_prepare(const Command& maki) {
+  const Command command =
+      maki.add_verb("prepare", "Encode a text once, into a token file from which training starts at once");
+  const auto o = std::make_shared<PrepareVerb>(command);
+  command
+      .add_argument("CORPUS", o->corpus,
+                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      .require();
+  command.add_option("--out", o->out, "PATH", "token file to write, or directory for the formats nanogpt and llm.c")
+      .require();
+  add_force(command, o->force);
+  command.add_option(
+      "--tokenizer-file", o->tokenizer_file, "PATH",
+      "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
+      "with merges.txt beside it, or .tiktoken file");
+  add_special_option(command, "the text", o->special);
+  command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
+                     "format to write (nanogpt and llm.c: train.bin, val.bin and the tokenizer) [maki]");
+  command.add_flag("--json", o->json, "print the facts as JSON");
+  command.set_action([o] { return prepare(*o); });
+}
+
+}  // namespace maki

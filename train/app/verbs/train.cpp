@@ -1,0 +1,49 @@
+// maki train CORPUS… [--out RUN] [options]      maki train --resume RUN [CORPUS…] [options]
+#include <memory>
+
+#include "data/text/corpus.h"
+#include "train/app/progress.h"
+#include "train/app/require_memory.h"
+#include "train/app/train_options.h"
+#include "train/app/verbs.h"
+
+namespace maki {
+
+void add_train(const Command& maki) {
+  const Command command = maki.add_verb("train", "Train a model on a text, or resume a run");
+  const auto options = std::make_shared<TrainOptions>(command);
+  command.add_argument("CORPUS", options->corpus,
+                       "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
+  command.add_option(
+      "--minutes", options->minutes, "TIME",
+      "learn as much as possible in this time, in minutes unless a unit follows, as in 90s or 1h: whatever no "
+      "option sets is chosen from the text and from measured step times [1, unless an option, a preset or a "
+      "file sets the number of steps]");
+  command.add_flag("--explain", options->explain,
+                   "print every value that the plan of a run with a time limit chose, and why");
+  command.add_option("--resume", options->resume, "RUN", "resume the run in this directory");
+  command.add_option("--checkpoint", options->checkpoint, "best|STEP",
+                     "checkpoint to go back to, the best or that of a step; needs --resume");
+  command.add_flag(
+      "--rewarm", options->rewarm,
+      "start a new phase of the learning-rate schedule, which ends at --max-steps; --learning-rate, --min-lr "
+      "and --warmup-steps describe it; needs --resume");
+  command.add_option("--init-from", options->init_from, "RUN",
+                     "start a new run with the weights of this run or checkpoint");
+  command.add_option(
+      "--tokenizer-file", options->tokenizer_file, "PATH",
+      "use this tokenizer instead of a new one: a tokenizer.json, vocab.json with merges.txt beside it, or "
+      ".tiktoken file, or a directory that contains one");
+  command.add_option("--epochs", options->epochs, "NUMBER",
+                     "length of the run in passes over the training text, instead of a number of steps");
+  add_special_option(command, "the text", options->special);
+  add_memory_option(command, options->force);
+  command.add_flag("--quiet", options->quiet, "print errors and the last line only");
+  for (const char* option : {"--help", "--minutes", "--resume", "--quiet"}) command.list_under(option, kCommonOptions);
+  command.set_action([options] {
+    keep_quiet(options->quiet);
+    return options->resume.empty() ? start_run(*options) : resume_run(*options);
+  });
+}
+
+}  // namespace maki

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "train/loop/plan/planner.h"
+
+namespace maki {
+
+std::string passes_text(double passes) {
+  const std::string number = passes < 100 ? fmt::format("{:.2g}", passes) : fmt::format("{:.0f}", passes);
+  return number + (number == "1" ? " pass" : " passes");
+}
+
+void Choices::choose(const std::vector<Value>& values, const std::string& reason) {
+  std::vector<std::string> fields;
+  for (const Value& value : values) {
+    if (is_fixed(value.field)) continue;
+    set_field(plan_.config, find_field(value.field), value.text);
+    fields.emplace_back(value.field);
+  }
+  record(fields, reason);
+}
+
+void Choices::record(const std::vector<std::string>& fields, const std::string& reason) {
+  if (!fields.empty()) plan_.choices.push_back({fields, reason});
+}
+
+// Evaluations, whose losses show whether the model is overfitting, and checkpoints, which limit what a power failure
+// costs, may take some hundredths of the time: an evaluation as long as ten batches take, or where it comes often, a
+// tenth of the steps since the last one (eval_sample()).
+void Choices::choose_intervals(std::int64_t steps, std::int64_t evaluations) {
+  constexpr std::int64_t kWorthTenBatches = 100, kLines = 50;
+  const std::int64_t between = std::max<std::int64_t>(1, steps / evaluations);
+  const std::string interval = fmt::format("{}", between);
+  choose({{"eval_interval", interval},
+          {"eval_batches", between < kWorthTenBatches ? "-1" : "10"},
+          {"checkpoint_interval", interval},
+          {"sample_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / 2))},
+          {"log_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / kLines))}},
+         "evaluations and checkpoints take some hundredths of the time");
+}
+
+void Choices::choose_steps(const WorkTimes& times, const EvalExtent& extent, std::int64_t most, double seconds,
+                           const std::string& enough) {
+  const bool asked = is_fixed("max_steps") && request_.config.max_steps <= most;
+  plan_.most_steps = asked ? request_.config.max_steps : most;
+  const EvalExtent affordable_extent = affordable(extent, times, request_.seconds);
+  const std::int64_t steps = steps_that_fit(times, plan_.config, affordable_extent, 0, plan_.most_steps, seconds);
+  plan_.config.max_steps = steps;
+  plan_.config.lr_decay_steps = steps;
+  if (steps == plan_.most_steps && !asked) plan_.enough = enough;
+  std::vector<std::string> fields = {"max_steps", "lr_decay_steps"};
+  if (is_fixed("max_steps")) fields.erase(fields.begin());
+  record(fields,
+         plan_.enough.empty() ? "as many as fit into the time; decided anew after a tenth of it" : plan_.enough);
+  choose({{"warmup_steps", fmt::format("{}", std::clamp<std::int64_t>(steps / 20, 1, 100))}},
+         "a twentieth of the steps");
+  plan_.seconds = seconds_to_finish(times, plan_.config, affordable_extent, 0, steps);
+}
+
+}  // namespace maki

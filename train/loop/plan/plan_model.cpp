@@ -1,0 +1,169 @@
+// The first half of a plan: tokens, prior and model. In the comments, "4 x 64" is a network of 4 layers of width 64.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "data/io/number.h"
+#include "data/ngram/ngram_model.h"
+#include "train/loop/plan/expected_time.h"
+#include "train/loop/plan/planner.h"
+#include "train/loop/plan/shapes.h"
+
+namespace maki {
+namespace {
+
+// From fewer characters than this, nothing can be held back that would say how well the rest is learned: whoever trains
+// on ten lines wants them to be known.
+constexpr std::int64_t kByHeart = 2000;
+
+std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 9.5 ? 1 : 0); }
+
+}  // namespace
+
+// Byte pairs are better tokens only on a prior: after a minute of @stories-ja, 1,024 of them with tables have as many
+// nats per character as characters.
+void Planner::choose_tokenizer() {
+  const TextFacts& text = request_.text;
+  text_.by_heart = text.characters < kByHeart && !is_fixed("val_fraction") && !is_fixed("ngram_prior") &&
+                   !request_.wants_tables() && !plan_.config.respect_documents;
+  if (text_.by_heart) {
+    choose({{"tokenizer", "char"}, {"val_fraction", "0"}},
+           fmt::format("{} are so few that the text is learned by heart", pluralize(text.characters, "character")));
+  } else if (text.tokenizer == "word") {
+    choose({{"tokenizer", "word"}},
+           fmt::format("of the words in the last tenth of the text, {:.2g}% do not occur before it",
+                       100 * text.new_words));
+  } else if (text.tokenizer == "bpe" && !is_fixed("tokenizer") && can_have_prior(text.tokens)) {
+    choose({{"tokenizer", "bpe"}, {"vocab_size", fmt::format("{}", text.vocabulary)}},
+           fmt::format("{} are {} of frequent sequences", pluralize(text.characters, "character"),
+                       pluralize(text.tokens, "token")));
+  } else {
+    const bool rare = text.tokenizer == "byte";
+    choose({{"tokenizer", rare ? "byte" : "char"}},
+           fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
+                       with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
+  }
+  const std::string& tokenizer = plan_.config.tokenizer;
+  text_.tokens = tokenizer == "byte" ? text.bytes : tokenizer == "char" ? text.characters : text.tokens;
+  text_.vocabulary = tokenizer == "byte" ? kByteValues : tokenizer == "char" ? text.distinct : text.vocabulary;
+  text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * (1 - plan_.config.val_fraction));
+  text_.prior = prior_use();
+}
+
+bool chooses_model(const Config& config) {
+  return (config.model == "gpt" || config.model == "linear") && config.task == "next_token" && config.freeze.empty();
+}
+
+// The counts alone know more than a few seconds of training, but some time must be left to the network.
+bool Planner::can_have_prior(std::int64_t tokens) const {
+  constexpr double kShare = 0.5;
+  if (request_.wants_tables() || is_fixed("ngram_orders")) return false;
+  if (is_fixed("ngram_prior") && plan_.config.ngram_prior == 0) return false;
+  return prior_seconds(tokens) <= kShare * request_.seconds;
+}
+
+// With enough time, words are learned better without a prior: 2 x 64 has 1.48 nats per word of @stories after 600
+// steps, and 1.57 with one. With a large vocabulary, the priors of a batch take hundreds of megabytes.
+PriorUse Planner::prior_use() const {
+  constexpr std::int64_t kMostTokens = 16'384;
+  if (is_fixed("ngram_prior") && plan_.config.ngram_prior > 0) return PriorUse::certain;
+  if (text_.by_heart || text_.vocabulary > kMostTokens || !can_have_prior(text_.tokens)) return PriorUse::no;
+  return plan_.config.tokenizer == "word" ? PriorUse::possible : PriorUse::certain;
+}
+
+// How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
+// 100,000 and 1,000,000 characters of tinyshakespeare is lowest for up to 3, 4 and 5.
+void Planner::choose_tables() {
+  constexpr double kShort = 50'000, kLong = 300'000;
+  constexpr std::uint64_t kFewestRows = 1024, kMostRows = 65536;
+  constexpr double kSecondsForLargeTables = 20;  // they make checkpoints of more than 100 MB
+  const bool many = text_.vocabulary > kManyTokens;
+  const std::uint64_t most_rows = many && request_.seconds >= kSecondsForLargeTables ? 4 * kMostRows : kMostRows;
+  const int longest = many || text_.train_tokens < kShort ? 3 : text_.train_tokens < kLong ? 4 : 5;
+  const std::uint64_t rows =
+      std::clamp(std::bit_ceil(static_cast<std::uint64_t>(text_.train_tokens)), kFewestRows, most_rows);
+  choose({{"ngram_orders", longest == 3   ? "2,3"
+                           : longest == 4 ? "2,3,4"
+                                          : "2,3,4,5"},
+          {"ngram_rows", fmt::format("{}", rows)},
+          {"ngram_lr_factor", shape_.recipe == Recipe::tables ? "30" : "15"}},
+         fmt::format("longer n-grams than those of {} hardly occur again in {}", pluralize(longest, "token"),
+                     pluralize(text_.tokens, "token")));
+}
+
+// Large batches would leave a short text too few steps: 100,000 characters have 1.594 with 4 rows and 1.603 with 12.
+void Planner::choose_batch() {
+  constexpr double kFewestSteps = 450;  // gives that text 4 rows
+  constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
+  const Config& c = plan_.config;
+  const double tokens = shape_.most_passes(text_.train_tokens) * text_.train_tokens / used() /
+                        static_cast<double>(c.block_size * c.grad_accum);
+  const std::int64_t rows =
+      std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
+  choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
+                                                        ? "a short text has too few tokens for many larger steps"
+                                                        : "smaller steps take longer per token");
+}
+
+void Planner::choose_model() {
+  const Plan before = plan_;
+  // With words as tokens, tables add little: @stories has 0.387 nats per character after 1.2 passes with them, 0.314
+  // after 2.2 passes without.
+  const bool tables = !text_.by_heart && text_.prior != PriorUse::certain;
+  if (tables && (plan_.config.tokenizer != "word" || request_.wants_tables())) choose_tables();
+  choose_batch();
+  const ShapeChoice choice = choose_shape(plan_.config, request_, text_, timer_);
+  shape_ = choice.shape;
+  seconds_per_step_ = choice.step.seconds;
+  if (shape_.recipe != Recipe::tables) plan_ = before;  // without what is chosen for tables alone
+  if (shape_.recipe == Recipe::network_with_tables) choose_tables();
+  explain_model(before);
+  apply_shape(plan_.config, shape_, request_);
+  choose_head();
+  plan_.measured = choice.measured;
+  plan_.step = choice.step;
+  plan_.expected_loss = choice.expected_loss;
+  plan_.by_heart = text_.by_heart;
+}
+
+// The reasons for the fields that apply_shape() sets.
+void Planner::explain_model(const Plan& before) {
+  const auto open = [&](std::initializer_list<const char*> names) {
+    std::vector<std::string> fields(names.begin(), names.end());
+    std::erase_if(fields, [&](const std::string& name) { return is_fixed(name); });
+    return fields;
+  };
+  if (shape_.recipe == Recipe::prior) {
+    record(open({"ngram_prior"}),
+           fmt::format("counting the n-grams of the text takes about {}, and leaves to the network what counts do not "
+                       "know",
+                       seconds_text(prior_seconds(text_.tokens))));
+  } else if (shape_.recipe == Recipe::network && before.config.ngram_orders != "none") {
+    record(open({"ngram_orders"}), "there is time for several passes, from which a network without tables learns more");
+  }
+  if (shape_.recipe != Recipe::tables) {
+    record(open({"batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
+           "there is time for a network that learns more from each token");
+  }
+  Config shaped = plan_.config;
+  apply_shape(shaped, shape_, request_);
+  record(open({"n_layer", "n_head", "n_embd", "block_size"}),
+         fmt::format("a step of {} takes {:.3g} ms; of the shapes that were considered, this one promises most "
+                     "in the time",
+                     pluralize(shaped.block_size * shaped.batch_size * shaped.grad_accum, "token"),
+                     1e3 * seconds_per_step_));
+}
+
+// A head of its own begins at zero, so that the first step finds what counting knows (nn/prior.h). With a large
+// vocabulary the embeddings of rare tokens are learned better if they are the head as well: neko.ja.txt has 3.311 after
+// 150 steps, and 3.316 without.
+void Planner::choose_head() {
+  constexpr double kFewSteps = 100;
+  if (shape_.recipe != Recipe::prior) return;
+  const bool few = request_.seconds / seconds_per_step_ < kFewSteps || is_very_short();
+  if (text_.vocabulary <= kManyTokens || few)
+    choose({{"tie_weights", "false"}}, "so that the first step begins with what counting knows");
+}
+
+}  // namespace maki

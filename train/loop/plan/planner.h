@@ -1,0 +1,80 @@
+// How make_plan() chooses: one group of fields after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "train/loop/plan/plan.h"
+#include "train/loop/plan/shape_table.h"
+#include "train/loop/time_limit.h"
+
+namespace maki {
+
+/// A plan in the making: fields that the request does not fix get values, each with a reason.
+class Choices {
+ protected:
+  explicit Choices(const PlanRequest& request) : request_(request) { plan_.config = request.config; }
+
+  struct Value {
+    const char* field;
+    std::string text;
+  };
+  bool is_fixed(std::string_view field) const { return request_.is_fixed(field); }
+  /// Sets those of the fields that the user has not fixed.
+  void choose(const std::vector<Value>& values, const std::string& reason);
+  void record(const std::vector<std::string>& fields, const std::string& reason);
+  /// Evaluations, checkpoints and samples of a run of `steps` steps with `evaluations` evaluations.
+  void choose_intervals(std::int64_t steps, std::int64_t evaluations);
+  /// At most `most` steps, of which as many as fit into `seconds`; why no more would help is `enough`.
+  void choose_steps(const WorkTimes& times, const EvalExtent& extent, std::int64_t most, double seconds,
+                    const std::string& enough);
+
+  const PlanRequest& request_;
+  Plan plan_;
+};
+
+/// Chooses a model and all that belongs to it.
+class Planner : Choices {
+ public:
+  Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer) {}
+
+  Plan make() {
+    choose_tokenizer();
+    choose_model();
+    choose_validation();
+    choose_optimizer();
+    choose_dropout();
+    choose_length();
+    return std::move(plan_);
+  }
+
+ private:
+  double steps_per_pass() const;
+  double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
+  bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_tokens < kVeryShortText; }
+  void choose_tokenizer();
+  bool can_have_prior(std::int64_t tokens) const;
+  PriorUse prior_use() const;
+  void choose_tables();
+  void choose_batch();
+  void choose_model();
+  void explain_model(const Plan& before);
+  void choose_head();
+  void choose_validation();
+  void choose_optimizer();
+  void choose_dropout();
+  std::int64_t evaluations(std::int64_t steps) const;
+  std::string enough_reason() const;
+  double most_steps() const;
+  void choose_length();
+
+  StepTimer& timer_;
+  ModelShape shape_ = {};
+  LearnedText text_;
+  double seconds_per_step_ = 0;
+};
+
+}  // namespace maki

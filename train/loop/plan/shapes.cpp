@@ -1,0 +1,214 @@
+#include "train/loop/plan/shapes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "data/ngram/ngram_model.h"
+#include "optim/muon.h"
+#include "train/loop/estimate.h"
+#include "train/run/config/models.h"
+
+namespace maki {
+namespace {
+
+using enum Recipe;
+
+// N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
+// memory takes longer to prepare than a few steps.
+constexpr double kTableShare = 1.1;
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+struct Candidate {
+  ModelShape shape;
+  Config config;
+  double flop = 0;                    // of one step
+  StepTime step{kUnknown, kUnknown};  // an upper estimate unless measured
+  bool measured = false;
+
+  double cost() const { return step.seconds * StepTimer::kTimedSteps; }
+};
+
+double flop_of_step(const Config& c, const VocabSizes& vocab) {
+  ParameterStore planned(dtype_named(c.dtype));
+  const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
+  return model->flop_per_token(c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+}
+
+// How much longer a step of the recipe takes than the one that is measured.
+double share_of(const ModelShape& shape) {
+  constexpr double kLargerShape = 1.03;
+  return shape.recipe == tables ? kTableShare : shape.recipe == network_with_tables ? kLargerShape : 1;
+}
+
+// New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
+// arXiv:2305.16264, eq. 5, with a constant that fits the losses of the tables. `steps`: how many fit into the time;
+// `used`: used_share().
+double tokens_of(const Candidate& c, double steps, double train_tokens, double used) {
+  constexpr double kUsefulRepetitions = 2.35;
+  const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
+  const double read = steps / share_of(c.shape) * per_step;
+  const double passes = std::min(c.shape.most_passes(train_tokens), read / train_tokens);
+  if (passes <= 1) return passes * train_tokens;
+  return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
+}
+
+// Whether the recipe fits the text and what the user has given about tables.
+bool is_allowed(Recipe recipe, const PlanRequest& request, const LearnedText& text) {
+  if (recipe == prior) return text.prior != PriorUse::no;
+  if (text.prior == PriorUse::certain) return false;
+  const bool wanted = request.wants_tables();
+  if (request.is_fixed("ngram_orders") && !wanted) return recipe == network;
+  if (wanted && recipe == network) return false;
+  return recipe != network_with_tables || text.train_tokens >= kShortText;
+}
+
+// The longest context for which both parts of the text have a window. How many tokens the validation part has is known
+// only up to a few.
+std::int64_t longest_block(const LearnedText& text) {
+  constexpr double kCertain = 0.9;
+  const auto train = text.train_tokens, val = static_cast<double>(text.tokens) - train;
+  const double shorter = std::max(2.0, val >= 1 ? kCertain * std::min(train, val) : train);
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(shorter - 1)));
+}
+
+std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& request, const VocabSizes& vocab,
+                                      const LearnedText& text) {
+  std::vector<Candidate> list;
+  for (ModelShape shape : shape_table(config, text).shapes) {
+    if (!is_allowed(shape.recipe, request, text)) continue;
+    const auto has_prior = [](const Candidate& c) { return c.shape.recipe == prior; };
+    const bool is_larger = shape.recipe == prior && std::ranges::any_of(list, has_prior);
+    if (is_larger && text.train_tokens < kVeryShortText) continue;
+    if (!config.respect_documents) shape.block_size = std::min(shape.block_size, longest_block(text));
+    if (text.by_heart) shape.block_size = block_by_heart(text.tokens, shape.block_size);
+    Candidate next{.shape = shape, .config = config};
+    apply_shape(next.config, shape, request);
+    const std::int64_t need = memory_needed(next.config, vocab).total();
+    if (request.memory && need > *request.memory) {
+      check(!list.empty(),
+            "plan: the smallest model that is considered needs about {} of memory, and {} may be used; lower --n-embd, "
+            "--n-layer, --block-size, --batch-size or --ngram-rows",
+            format_bytes(need), format_bytes(*request.memory));
+      continue;
+    }
+    next.config.ngram_orders = "none";
+    const auto same = [&](const Candidate& c) {
+      return c.shape.recipe == shape.recipe && training_differences(c.config, next.config).empty();
+    };
+    if (std::ranges::any_of(list, same)) continue;  // the user has fixed what the shapes differ in
+    next.flop = flop_of_step(next.config, vocab);
+    list.push_back(std::move(next));
+  }
+  return list;
+}
+
+// Returns the seconds that it took.
+double measure(Candidate& candidate, const VocabSizes& vocab, StepTimer& timer, std::vector<MeasuredShape>& measured) {
+  const Config& c = candidate.config;
+  candidate.step = timer.time_step(c, vocab);
+  for (const double seconds : {candidate.step.seconds, candidate.step.idle_seconds}) {
+    check(seconds > 0 && std::isfinite(seconds), "plan: the time of a step must be finite and above 0; got {} seconds",
+          seconds);
+  }
+  candidate.measured = true;
+  measured.push_back({c.n_layer, c.n_embd, c.block_size, c.batch_size, candidate.step});
+  return candidate.cost();
+}
+
+}  // namespace
+
+std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
+  const std::int64_t most = std::clamp<std::int64_t>((tokens - 1) / 2, 1, longest);
+  std::int64_t best = most;
+  for (std::int64_t block = most; block >= std::max<std::int64_t>(1, most / 2); --block) {
+    if (tokens % block < tokens % best) best = block;
+  }
+  return best;
+}
+
+void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
+  const auto choose = [&](const char* name, auto Config::*member, auto value) {
+    if (!request.is_fixed(name)) config.*member = value;
+  };
+  choose("n_layer", &Config::n_layer, shape.n_layer);
+  choose("n_embd", &Config::n_embd, shape.n_embd);
+  choose("n_head", &Config::n_head, shape.n_head);
+  choose("block_size", &Config::block_size, shape.block_size);
+  if (shape.recipe == network || shape.recipe == prior) choose("ngram_orders", &Config::ngram_orders, "none");
+  choose("ngram_prior", &Config::ngram_prior, shape.recipe == prior ? kMaxCountedNgram : 0);
+  if (shape.recipe != tables) {
+    choose("batch_size", &Config::batch_size, shape.rows);
+    choose("optimizer", &Config::optimizer, "muon");
+    if (config.optimizer == "muon") choose("momentum", &Config::momentum, MuonOptions().momentum);
+    choose("norm", &Config::norm, "rms");
+    choose("activation", &Config::activation, "relu_squared");
+    choose("bias", &Config::bias, false);
+    choose("qk_norm", &Config::qk_norm, true);
+    choose("conv_width", &Config::conv_width, 4);
+  }
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, config.n_kv_head);
+  choose("n_head", &Config::n_head, ceil_div(config.n_head, kv_heads) * kv_heads);
+  // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
+  if (config.n_embd % config.n_head != 0) {
+    if (request.is_fixed("n_embd")) {
+      choose("n_head", &Config::n_head, kv_heads);
+    } else {
+      config.n_embd += config.n_head - config.n_embd % config.n_head;
+    }
+  }
+  if (shape.recipe != tables && config.n_embd / config.n_head % 2 == 0)
+    choose("positions", &Config::positions, "rotary");
+}
+
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {
+  const VocabSizes vocab = random_vocab_sizes(config, text.vocabulary);
+  std::vector<Candidate> list = candidates_for(config, request, vocab, text);
+  const auto promise = [&](const Candidate& c, double seconds_per_step) {
+    const double used = used_share(request.text, text.tokens, c.config.block_size);
+    const double tokens = tokens_of(c, request.seconds / seconds_per_step, text.train_tokens, used);
+    return c.shape.expected_loss(tokens, text.vocabulary, text.train_tokens);
+  };
+  const auto idle = [&](const Candidate& c) { return promise(c, c.step.idle_seconds); };
+  const auto now = [&](const Candidate& c) { return promise(c, c.step.seconds); };
+  ShapeChoice choice{};
+  double left = kMeasuringShare * request.seconds;
+  const auto measure_next = [&](Candidate& next) {
+    left -= measure(next, vocab, timer, choice.measured);
+    const StepTime per_flop{next.step.seconds / next.flop, next.step.idle_seconds / next.flop};
+    for (Candidate& c : list) {  // larger products are not slower
+      if (c.measured) continue;
+      c.step.seconds = std::min(c.step.seconds, c.flop * per_flop.seconds);
+      c.step.idle_seconds = std::min(c.step.idle_seconds, c.flop * per_flop.idle_seconds);
+    }
+  };
+  // The smallest shape is measured first: it costs least and says how fast the machine is.
+  for (Candidate* next = list.data(); !next->measured && (choice.measured.empty() || next->cost() <= left);
+       next = &*std::ranges::min_element(list, {}, idle))
+    measure_next(*next);
+
+  // Of each recipe the smallest is considered even if there is no time to measure it.
+  Candidate* best = nullptr;
+  for (const Recipe recipe : {tables, network, network_with_tables, prior}) {
+    Candidate* of_recipe = nullptr;
+    for (Candidate& c : list) {
+      if (c.shape.recipe != recipe || (of_recipe != nullptr && !c.measured)) continue;
+      if (of_recipe == nullptr || !of_recipe->measured || idle(c) < idle(*of_recipe)) of_recipe = &c;
+    }
+    if (of_recipe == nullptr || (best != nullptr && now(*of_recipe) >= now(*best))) continue;
+    if (!of_recipe->measured && of_recipe->cost() <= left) measure_next(*of_recipe);
+    if (best == nullptr || now(*of_recipe) < now(*best)) best = of_recipe;
+  }
+  choice.shape = best->shape;
+  const double share = share_of(best->shape);
+  choice.step = {share * best->step.seconds, share * best->step.idle_seconds};
+  choice.expected_loss = now(*best) / shape_table(config, text).counting;
+  return choice;
+}
+
+}  // namespace maki

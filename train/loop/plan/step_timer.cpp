@@ -1,0 +1,45 @@
+#include "train/loop/plan/step_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <time.h>
+#include <vector>
+
+#include "train/loop/tasks.h"
+#include "train/loop/trainer.h"
+
+namespace maki {
+namespace {
+
+double seconds_of(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+// This thread takes part in all of the work of a step, and sleeps when it waits for others, so its own CPU time is what
+// a step would take on an idle machine.
+StepTime MeasuredStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
+  const std::unique_ptr<Task> task = make_random_task(config, vocab, kTimedSteps * config.grad_accum);
+  Trainer trainer(config, *task);
+  trainer.step();
+  std::vector<double> clock, own;
+  for (std::int64_t i = 1; i < kTimedSteps; ++i) {
+    const double begin = seconds_of(CLOCK_MONOTONIC), begin_own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    trainer.step();
+    clock.push_back(seconds_of(CLOCK_MONOTONIC) - begin);
+    own.push_back(seconds_of(CLOCK_THREAD_CPUTIME_ID) - begin_own);
+  }
+  const double seconds = median(clock);
+  return {.seconds = seconds, .idle_seconds = std::min(seconds, median(own))};
+}
+
+}  // namespace maki

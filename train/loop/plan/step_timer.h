@@ -1,0 +1,33 @@
+// Measured times of training steps, on which a plan is based.
+#pragma once
+
+#include <cstdint>
+
+#include "train/run/config/config.h"
+#include "train/run/config/tasks.h"
+
+namespace maki {
+
+struct StepTime {
+  double seconds = 0;       ///< by the clock
+  double idle_seconds = 0;  ///< by the CPU time, which is what it would take if no other program used the machine
+};
+
+/// Times the steps of a configuration. A plan knows this interface only, so tests give it times of their own.
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  /// The time of one training step. Spends about kTimedSteps times as long.
+  virtual StepTime time_step(const Config& config, const VocabSizes& vocab) = 0;
+
+  /// Steps of one measurement: one that allocates the memory, and those that are timed.
+  static constexpr std::int64_t kTimedSteps = 4;
+};
+
+/// Trains on random tokens and takes the median times.
+class MeasuredStepTimer final : public StepTimer {
+ public:
+  StepTime time_step(const Config& config, const VocabSizes& vocab) override;
+};
+
+}  // namespace maki

@@ -1,0 +1,269 @@
+// Setting fields, the presets, and the rules that relate fields to each other.
+#include "train/run/config/config.h"
+
+#include <algorithm>
+
+#include "autograd/core/check.h"
+#include "autograd/core/table.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "data/io/number.h"
+#include "data/io/utf8.h"
+#include "nn/features.h"
+#include "nn/ngram.h"
+#include "optim/lr_schedule.h"
+#include "train/run/config/field_effects.h"
+#include "train/run/config/models.h"
+#include "train/run/config/tasks.h"
+
+namespace maki {
+namespace {
+
+struct Preset {
+  const char* name;
+  void (*apply)(Config&);
+};
+// quickstart: the defaults of Config, which follow nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
+// translate: for some 50,000 sentence pairs, in half an hour on two cores.
+constexpr Preset kPresetRows[] = {
+    {"quickstart",
+     [](Config& c) {
+       const Config defaults;
+       for (const Field& field : fields()) {
+         if (field.is_training() || field.name == "max_steps") {
+           std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
+         }
+       }
+     }},
+    {"baby",
+     [](Config& c) {
+       c.n_layer = c.n_head = 6;
+       c.n_embd = 384;
+       c.block_size = 256;
+       c.batch_size = 64;
+       c.dropout = 0.2;
+       c.max_steps = 5000;
+       c.learning_rate = 1e-3;
+       c.min_lr = 1e-4;
+       c.warmup_steps = 100;
+       c.beta2 = 0.99;
+     }},
+    {"translate",
+     [](Config& c) {
+       c.model = "seq2seq";
+       c.tokenizer = "word";
+       c.n_layer = 2;
+       c.n_embd = 256;
+       c.batch_size = 64;
+       c.dropout = 0.2;
+       c.label_smoothing = 0.1;
+       c.val_fraction = 0.01;
+       c.max_steps = 12000;
+       c.eval_interval = c.checkpoint_interval = 1000;
+       c.sample_interval = 2000;
+       c.min_lr = 1e-5;
+       c.warmup_steps = 1000;
+       c.beta2 = 0.98;
+       c.weight_decay = 0.01;
+     }},
+};
+constexpr Table kPresets("preset", kPresetRows);
+
+void check_choice(const Field& field, const std::string& value) {
+  if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
+  throw Error(unknown_name(field.name, value, field.choices));
+}
+
+struct SetFromText {
+  Config& config;
+  const Field& field;
+  std::string_view text;
+
+  void operator()(std::int64_t Config::*member) const {
+    config.*member = parse_integer(field.name, text, field.low, field.high);
+  }
+  void operator()(double Config::*member) const {
+    config.*member = parse_number(field.name, text, field.low, field.high);
+  }
+  void operator()(bool Config::*member) const {
+    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name,
+          truncate_for_message(text));
+    config.*member = text == "true";
+  }
+  void operator()(std::string Config::*member) const {
+    std::string value(text);
+    check_choice(field, value);
+    config.*member = std::move(value);
+  }
+  void operator()(std::vector<std::string> Config::*member) const {
+    (config.*member).clear();
+    if (!text.empty()) (config.*member).emplace_back(text);
+  }
+};
+
+}  // namespace
+
+void set_field(Config& config, const Field& field, std::string_view text) {
+  std::visit(SetFromText{config, field, text}, field.member);
+}
+
+void copy_field(const Field& field, const Config& from, Config& to) {
+  std::visit([&](auto member) { to.*member = from.*member; }, field.member);
+}
+
+void set_list(Config& config, const Field& field, std::vector<std::string> entries) {
+  config.*std::get<std::vector<std::string> Config::*>(field.member) = std::move(entries);
+}
+
+std::vector<std::string> preset_names() { return kPresets.names(); }
+
+void apply_preset(Config& config, const std::string& name) {
+  kPresets.row(name).apply(config);
+  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
+    by_model->clear();
+  config.memory = -1;
+  config.momentum = -1;
+}
+
+void fill_dependent_defaults(Config& config) {
+  if (config.lr_decay_steps != 0) return;
+  check(config.max_steps > 0,
+        "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
+  config.lr_decay_steps = config.max_steps;
+}
+
+namespace {
+
+// Patterns of the names of parameters. A checkpoint contains them, so their size is limited: two lists have 16 KiB at
+// most, and the configuration kMaxConfigBytes.
+void check_patterns(const char* name, const std::vector<std::string>& patterns) {
+  constexpr std::size_t kMaxPatterns = 64, kMaxPatternBytes = 128;
+  check(patterns.size() <= kMaxPatterns, "{}: must be at most {} patterns; got {}; use patterns that match more", name,
+        kMaxPatterns, patterns.size());
+  for (const std::string& pattern : patterns) {
+    check(!pattern.empty() && pattern.size() <= kMaxPatternBytes, "{}: a pattern must have 1 to {} bytes; got {}", name,
+          kMaxPatternBytes, pattern.empty() ? "an empty one" : truncate_for_message(pattern));
+  }
+}
+
+void check_heads(const Config& c) {
+  check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
+        "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
+        c.n_head);
+  check(c.n_kv_head == 0 || c.n_head % c.n_kv_head == 0, "n_kv_head: must be 0 or divide n_head; got {} and {}",
+        c.n_kv_head, c.n_head);
+}
+
+void check_learning_rates(const Config& c) {
+  check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
+  check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
+        "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
+        c.learning_rate);
+  check(!c.nesterov || c.momentum > 0,
+        "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);
+  for (std::size_t i = 0; i < c.phases.size(); ++i) {
+    const Phase& phase = c.phases[i];
+    check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must start in ascending order; got steps {} and {}",
+          i == 0 ? 0 : c.phases[i - 1].start, phase.start);
+    check(phase.end > phase.start, "phases: must end after they start; got steps {} to {}", phase.start, phase.end);
+    check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
+          phase.min_lr, phase.learning_rate);
+  }
+}
+
+}  // namespace
+
+void validate(const Config& c) {
+  task_rule(c);  // throws
+  require_effective_values(c);
+  check_heads(c);
+  const AttentionForm attention = parse_attention(c.attention);
+  check(c.model == "linear" || attention == AttentionForm{},
+        "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
+  const bool xl = c.model == "transformer-xl";
+  check(!xl || c.positions == "sinusoidal",
+        "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
+  ngram_orders_named(c.ngram_orders);  // throws
+  check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
+  check(!xl || !c.respect_documents,
+        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
+        "option, or choose the model gpt",
+        c.model);
+  check(c.dtype == "float32" || c.precision == "float32",
+        "precision: applies to float32 weights; got dtype {}; omit one of the options", c.dtype);
+  check_patterns("lora_targets", c.lora_targets);
+  check_patterns("freeze", c.freeze);
+  check_learning_rates(c);
+  check(c.init_from.empty() || is_hash(c.init_from),
+        "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
+  check_paths(c);
+}
+
+void check_paths(const Config& c) {
+  const auto check_text = [](const char* name, const std::string& text, const char* what) {
+    check(!invalid_utf8(text), "{}: must be valid UTF-8, because config.toml stores it; got {}; choose another {}",
+          name, replace_invalid_utf8(text), what);
+  };
+  check_text("out", c.out, "name");
+  check_text("encoding", c.encoding, "name");
+  check_text("json_field", c.json_field, "name");
+  check_text("document_separator", c.document_separator, "line");
+  for (const std::string& pattern : c.include) check_text("include", pattern, "pattern");
+  for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
+  for (const std::string& pattern : c.lora_targets) check_text("lora_targets", pattern, "pattern");
+  for (const std::string& pattern : c.freeze) check_text("freeze", pattern, "pattern");
+  for (const std::string& source : c.corpus) {
+    check<CorpusError>(!invalid_utf8(source),
+                       "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
+                       "pass the text on standard input with -",
+                       replace_invalid_utf8(source));
+  }
+}
+
+std::vector<FieldDifference> training_differences(const Config& a, const Config& b) {
+  std::vector<FieldDifference> list;
+  for (const Field& field : fields()) {
+    if (!field.is_training()) continue;
+    const std::string first = field_text(a, field), second = field_text(b, field);
+    if (first != second) list.push_back({field.name, first, second});
+  }
+  if (a.init_from != b.init_from) list.push_back({"init_from", a.init_from, b.init_from});
+  if (a.phases != b.phases) list.push_back({"phases", phases_text(a), phases_text(b)});
+  return list;
+}
+
+std::vector<std::string> model_field_names() {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) {
+    if (field.kind == FieldClass::model) names.push_back(field.name);
+  }
+  return names;
+}
+
+const Field& find_field(std::string_view name) {
+  const auto found = std::ranges::find(fields(), name, &Field::name);
+  if (found != fields().end()) return *found;
+  std::vector<std::string> names = {"corpus"};
+  for (const Field& field : fields()) names.push_back(field.name);
+  fail("configuration: unknown field {}{}", truncate_for_message(name), nearest_hint(name, names));
+}
+
+std::vector<Phase> phases_before(const Config& config, std::int64_t step) {
+  std::vector<Phase> begun = config.phases;
+  std::erase_if(begun, [step](const Phase& phase) { return phase.start >= step; });
+  return begun;
+}
+
+Phase last_phase(const Config& c) {
+  if (!c.phases.empty()) return c.phases.back();
+  return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
+}
+
+std::int64_t first_learned_step(const Config& config) {
+  return config.ngram_prior > 0 || !config.init_from.empty() ? 0 : 1;
+}
+
+bool schedule_ends(const Config& config) { return lr_decay_named(config.schedule)->ends; }
+
+}  // namespace maki

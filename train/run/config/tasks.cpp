@@ -1,0 +1,43 @@
+#include "train/run/config/tasks.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/table.h"
+#include "train/run/config/models.h"
+
+namespace maki {
+namespace {
+
+constexpr TaskRule kTaskRules[] = {
+    {"next_token", "predict the next token of a text", 0, false, false, 10, "generate text", "generate"},
+    {"translate", "write the target of each source in parallel text", 1, true, false, 60, "translate lines",
+     "generate"},
+    {"masked", "predict hidden tokens of a text from those around them", 1, false, false, 40, "fill masks", "fill"},
+    {"classify", "give each text its label", 0, false, true, 30, "label texts", "classify"},
+};
+constexpr Table kTasks("task", kTaskRules);
+
+}  // namespace
+
+std::vector<std::string> task_names() { return kTasks.names(); }
+
+const TaskRule& task_rule(const std::string& name) { return kTasks.row(name); }
+
+const TaskRule& task_rule(const Config& config) {
+  const std::vector<std::string> tasks = tasks_of_model(config.model);
+  const std::string& name = config.task.empty() ? tasks.front() : config.task;
+  check(std::ranges::find(tasks, name) != tasks.end(), "task: must be {} for a model of kind {}; got {}",
+        fmt::join(tasks, " or "), config.model, truncate_for_message(name));
+  return task_rule(name);
+}
+
+bool has_source_vocabulary(const Config& config) { return task_rule(config).reads_source && !config.share_vocabulary; }
+
+VocabSizes random_vocab_sizes(const Config& config, std::int64_t size) {
+  constexpr std::int64_t kRandomLabels = 3;  // more than the two of the simplest case
+  return {size, has_source_vocabulary(config) ? size : 0, task_rule(config).labels ? kRandomLabels : 0};
+}
+
+}  // namespace maki

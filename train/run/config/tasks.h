@@ -1,0 +1,46 @@
+// The names of the tasks, and what the format of a checkpoint has to know about each: the values of the training field
+// `task`. What a task does is in train/loop/tasks.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/run/config/config.h"
+
+namespace maki {
+
+struct TaskRule {
+  const char* name;
+  const char* help;
+  /// Ids of the model that follow those of its tokenizer, such as the end of a sentence.
+  std::int64_t special_ids;
+  bool reads_source;           ///< whether the model reads one sequence (the source) and writes another
+  bool labels;                 ///< whether the model gives each text one of a set of labels, which a checkpoint stores
+  double most_passes;          ///< over the training data that help a run that is planned for a time
+  const char *purpose, *verb;  ///< what a trained model is for, and the verb of the command line that does it
+};
+
+std::vector<std::string> task_names();
+/// Throws Error, which suggests the nearest name, if there is no such task.
+const TaskRule& task_rule(const std::string& name);
+/// The rule of the configuration's task: `task`, or the first task of the model if it is empty. Throws Error if the
+/// model does not have this task.
+const TaskRule& task_rule(const Config& config);
+
+/// Whether the model has a vocabulary of its own for what it reads, besides that for what it writes.
+bool has_source_vocabulary(const Config& config);
+
+/// The sizes of a model's vocabularies, including the special ids of its task, and the number of its classes.
+struct VocabSizes {
+  VocabSizes(std::int64_t written, std::int64_t read = 0, std::int64_t labels = 0)
+      : target(written), source(read), classes(labels) {}
+  std::int64_t target;
+  std::int64_t source;   ///< 0 unless has_source_vocabulary()
+  std::int64_t classes;  ///< 0 unless the task has labels
+};
+/// The sizes for a model of random data: `size` for every vocabulary, special ids included, and three classes if the
+/// task has labels.
+VocabSizes random_vocab_sizes(const Config& config, std::int64_t size);
+
+}  // namespace maki

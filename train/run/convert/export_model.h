@@ -1,0 +1,51 @@
+// Models of maki in the files of other programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/io/output.h"
+#include "train/run/loaded_model.h"
+
+namespace maki {
+
+struct ExportOptions {
+  OutputPath out;                 ///< a directory for hf and maki, else a file
+  std::string gguf_type = "f32";  ///< of the matrices in a GGUF file: f32, f16, q8_0
+  /// Write a model with the exact GELU for a program that computes only the tanh form, whose outputs then differ a
+  /// little. Without this, such an export is an error.
+  bool gelu_as_tanh = false;
+};
+
+/// A format to export to: a row of the table in export_model.cpp.
+struct ExportFormat {
+  const char *name, *help;
+  bool is_directory;  ///< what it writes
+  /// Writes the files and returns their paths; of a run, that of its checkpoint alone.
+  std::vector<std::string> (*write)(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
+};
+
+std::vector<std::string> export_format_names();
+/// A line of help: what each format is.
+std::string export_format_help();
+/// Writes a model; adapters are merged into its weights. Throws Error for a format that does not exist, with the
+/// nearest name; for an option that the format does not have; if the path is not free (output.h); or if the format
+/// cannot express the model, with the reason. Throws CheckpointError if a file cannot be written. After an error, or a
+/// signal that ends the program, no file remains that was begun.
+std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
+                                      FileSystem& fs = posix_file_system());
+
+/// Each format in a file of its own. Require: the model has no adapters.
+std::vector<std::string> write_hugging_face(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
+std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
+std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
+
+/// Throws Error unless `activation` is the tanh form of GELU, or the exact one and options.gelu_as_tanh is set.
+void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target);
+/// Whether each id stands for one character, and text is encoded as it is.
+bool is_plain_char_tokenizer(const Tokenizer& tokenizer);
+/// Writes a new file and appends its path to `written`. Throws what write_output() throws.
+void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written);
+/// The output with the saved tokenizer of the model as its companion.
+OutputPath with_tokenizer(OutputPath out, const LoadedModel& model);
+}  // namespace maki

@@ -1,0 +1,59 @@
+// What the models of other programs can express.
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "train/run/convert/hugging_face.h"
+
+namespace maki {
+namespace {
+
+struct Requirement {
+  const char* field;
+  std::vector<std::string> values;  ///< one of these, as the text of the option
+};
+
+std::string value_text(const Config& config, const std::string& name) {
+  std::string text = field_text(config, find_field(name));
+  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+void require(const Config& config, const std::vector<Requirement>& list, const std::string& target) {
+  for (const Requirement& each : list) {
+    const std::string value = value_text(config, each.field);
+    check(std::ranges::find(each.values, value) != each.values.end(),
+          "export: {} needs {} = {}; the model has {}; --format safetensors writes any model under maki's own names",
+          target, each.field, fmt::join(each.values, " or "), value);
+  }
+}
+
+// Both models.
+const std::vector<Requirement>& common() {
+  static const std::vector<Requirement> list = {{"model", {"gpt"}},           {"task", {"next_token"}},
+                                                {"norm_order", {"pre"}},      {"attention", {"softmax"}},
+                                                {"ngram_orders", {"none"}},   {"ngram_prior", {"0"}},
+                                                {"qk_norm", {"false"}},       {"conv_width", {"0"}},
+                                                {"input_skip", {"false"}},    {"value_residual", {"false"}},
+                                                {"branch_scales", {"false"}}, {"logit_cap", {"0", "0.0"}}};
+  return list;
+}
+
+}  // namespace
+
+void require_gpt2(const Config& config, const std::string& target) {
+  require(config, common(), target);
+  require(config,
+          {{"norm", {"layer"}},
+           {"positions", {"learned"}},
+           {"n_kv_head", {"0", std::to_string(config.n_head)}},
+           {"activation", {"gelu", "gelu_tanh", "relu", "relu_squared", "silu"}}},
+          target);
+}
+
+void require_llama(const Config& config, const std::string& target) {
+  require(config, common(), target);
+  require(config, {{"norm", {"rms"}}, {"positions", {"rotary"}}, {"activation", {"swiglu"}}}, target);
+}
+
+}  // namespace maki

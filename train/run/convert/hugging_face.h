@@ -1,0 +1,35 @@
+// Directories of Hugging Face: config.json, generation_config.json, model.safetensors and the tokenizer.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "data/tokenizer/token_use.h"
+#include "train/run/config/config.h"
+
+namespace maki {
+
+/// An activation that both GPT-2 here and `activation_function` of Hugging Face have, with its names here and there.
+struct ActivationName {
+  const char *activation, *stored;
+};
+
+/// Whether a configuration is exported as a model like Llama, not as GPT-2: if it has RMS norms or rotary positions. A
+/// configuration with one of them alone is then rejected by require_llama().
+bool is_like_llama(const Config& config);
+/// Throws Error, with the reason, if a GPT-2 or Llama cannot express the configuration. `target` names the model and
+/// the program in the message, such as "a Llama of transformers".
+void require_gpt2(const Config& config, const std::string& target);
+void require_llama(const Config& config, const std::string& target);
+
+/// The tokens that begin and end a text and fill batches, as generation_config.json or else config.json names them; the
+/// former takes precedence, as in transformers. Throws CheckpointError.
+TokenUse read_use(const std::string& directory);
+/// Adds the members of both files for these tokens.
+void put_use(nlohmann::ordered_json& object, const TokenUse& use);
+
+/// The text of config.json and generation_config.json. `use` says which tokens begin and end a text and fill batches.
+std::string hugging_face_config(const Config& config, std::int64_t vocab_size, const TokenUse& use);
+std::string generation_config(const TokenUse& use);
+
+}  // namespace maki

@@ -1,0 +1,151 @@
+#include "train/run/convert/import_run.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/hash.h"
+#include "data/tokenizer/tokenizer_config.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/run/checkpoint.h"
+#include "train/run/config/configured_optimizer.h"
+#include "train/run/config/configured_tokenizer.h"
+#include "train/run/config/models.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+namespace {
+
+// A vocabulary is padded to a multiple of 64 or 128, rarely of more. A larger difference means another tokenizer.
+constexpr std::int64_t kMaxPaddingRows = 1023;
+
+std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
+  const bool directory = is_directory(path);
+  const std::string own = directory ? path + "/" + kOwnTokenizerFile : path + "." + kOwnTokenizerFile;
+  if (file_exists(own)) return load_tokenizer(read_file(own));
+  bool any = false;
+  for (const char* const name : {"tokenizer.json", "vocab.json"}) {
+    any = any || (directory && file_exists(path + "/" + name));
+  }
+  check<CorpusError>(any,
+                     "{}: has no tokenizer (tokenizer.json, vocab.json with merges.txt, or {}); name one with "
+                     "--tokenizer FILE, or use --tokenizer byte if the ids are bytes",
+                     path, directory ? kOwnTokenizerFile : own);
+  return read_tokenizer(path);
+}
+
+// What the model says of its tokens takes precedence over what lies beside its tokenizer. Configurations also name ids
+// that the vocabulary lacks, because those of the original model are the defaults of transformers.
+void adopt_use(const TokenUse& model, Tokenizer& tokenizer) {
+  const TokenUse without = complete_use(tokenizer);
+  TokenUse use = tokenizer.use();
+  const auto exists = [&](std::int32_t id) { return id < tokenizer.vocab_size(); };
+  std::vector<std::int32_t> ends;
+  std::ranges::copy_if(model.ends, std::back_inserter(ends), exists);
+  if (!ends.empty()) use.ends = std::move(ends);
+  if (model.begin && exists(*model.begin)) use.begin = model.begin;
+  if (model.pad && exists(*model.pad)) use.pad = model.pad;
+  // An export of maki names what follows from the vocabulary alone.
+  const bool adds_nothing =
+      tokenizer.use() == TokenUse() && use.ends == without.ends && use.begin == without.begin && use.pad == without.pad;
+  if (!adds_nothing) tokenizer.set_use(std::move(use));
+}
+
+// Only if all numbers need it.
+bool is_float64(const StoredTensors& stored) {
+  return std::ranges::all_of(stored.tensors,
+                             [](const StoredTensor& t) { return t.type == NumberType::f64 || !is_readable(t.type); });
+}
+
+// The training fields of a run that has not begun. SGD without momentum has no moments, which nobody would need.
+Config of_untrained_run(Config config) {
+  config.optimizer = "sgd";
+  config.momentum = 0;
+  config.nesterov = false;
+  config.max_steps = 0;
+  config.lr_decay_steps = 1;
+  config.warmup_steps = 0;
+  config.phases.clear();
+  return config;
+}
+
+Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
+  Config config = model.config;
+  config.task = "next_token";
+  describe_tokenizer(tokenizer, config);
+  config.dtype = is_float64(model.stored) ? "float64" : "float32";
+  return of_untrained_run(config);
+}
+
+std::string hash_of_values(const ParameterStore& store) {
+  return dispatch(store.dtype(), [&]<class T>() {
+    const auto bytes = std::as_bytes(store.values().values<T>());
+    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
+}
+
+// Writes config.toml and the checkpoint of step 0.
+void write_run(const CheckpointState& state, ParameterStore& store, const OutputPath& out, FileSystem& fs) {
+  OutputDirectory directory(fs, out);
+  const RunDirectory run(directory.path(), fs);
+  run.create();
+  const std::string echo = to_toml(state.config);
+  replace_file_atomically(fs, run.config_file(), {text_bytes(echo)});
+  write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
+  run.set_last(0);
+  directory.commit();
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given) {
+  std::unique_ptr<Tokenizer> tokenizer = given.empty()     ? tokenizer_beside(model.path)
+                                         : given == "byte" ? make_tokenizer("byte", "")
+                                                           : read_tokenizer(given);
+  const std::int64_t ids = tokenizer->vocab_size();
+  check<CorpusError>(ids <= model.vocab_size && model.vocab_size - ids <= kMaxPaddingRows,
+                     "tokenizer: must have as many ids as {}, which has {} (at most {} of them padding); got {}",
+                     model.path, model.vocab_size, kMaxPaddingRows, ids);
+  adopt_use(model.use, *tokenizer);
+  return tokenizer;
+}
+
+Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const OutputPath& out) {
+  Imported imported{.config = imported_config(model, tokenizer), .vocab_size = tokenizer.vocab_size()};
+  Config& config = imported.config;
+  config.out = out.path;
+  validate(config);
+  require_directory_place(out);
+  ParameterStore store(dtype_named(config.dtype));
+  const std::unique_ptr<Model> network = make_model(config, {imported.vocab_size}, Scope(store));
+  imported.padding = check_weights(model.stored, model.names, model.rules, store);
+  store.seal_uninitialized();
+  dispatch(store.dtype(), [&]<class T>() { std::ranges::fill(store.values().values<T>(), T{0}); });  // the padding
+  load_weights(model.stored, model.names, model.rules, store);
+  imported.parameters = store.numel();
+  config.init_from = hash_of_values(store);
+
+  write_run({.vocab_size = imported.vocab_size,
+             .corpus_hash = hash128_hex(""),
+             .config = config,
+             .tokenizer = tokenizer.save()},
+            store, out, posix_file_system());
+  return imported;
+}
+
+std::string write_model_run(const CheckpointState& model, ParameterStore& store, const OutputPath& out,
+                            FileSystem& fs) {
+  CheckpointState state = model;  // with the facts of its text
+  state.step = 0;
+  state.config = of_untrained_run(model.config);
+  state.config.out = out.path;
+  state.config.corpus.clear();
+  state.config.schema = kConfigSchema;
+  state.config.init_from = hash_of_values(store);
+  validate(state.config);
+  write_run(state, store, out, fs);
+  return RunDirectory(out.path).checkpoint_file(0);
+}
+
+}  // namespace maki

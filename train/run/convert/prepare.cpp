@@ -1,0 +1,184 @@
+#include "train/run/convert/prepare.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "data/dataset/token_shards.h"
+#include "data/io/error.h"
+#include "data/io/utf8.h"
+#include "data/tokenizer/unknown_characters.h"
+#include "train/run/convert/spooled_text.h"
+#include "train/run/convert/token_formats.h"
+
+namespace maki {
+namespace {
+
+using Pieces = std::vector<std::string_view>;
+
+std::string_view view(const SpooledText& text, const TextRange& range) {
+  return text.text.substr(range.begin, range.end - range.begin);
+}
+
+// The beginning of a character, at or after this position.
+std::size_t next_character(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_continuation(text[at])) ++at;
+  return at;
+}
+
+// The training text, or if it is long, parts of equal size that are spread evenly over it.
+Pieces text_to_learn(const SpooledText& text) {
+  constexpr std::size_t kPartBytes = 1 << 16, kParts = kMostLearnedBytes / kPartBytes;
+  std::size_t size = 0;
+  for (const TextRange& range : text.train) size += range.end - range.begin;
+  Pieces pieces;
+  std::size_t before = 0, part = 0;  // bytes of the pieces before; the part that is looked for
+  const auto part_begin = [&] { return part * (size - kPartBytes) / (kParts - 1); };
+  for (const TextRange& range : text.train) {
+    const std::string_view piece = view(text, range);
+    if (size <= kMostLearnedBytes) pieces.push_back(piece);
+    while (size > kMostLearnedBytes && part < kParts && part_begin() < before + piece.size()) {
+      const std::size_t first = std::max(part_begin(), before) - before;
+      const std::size_t last = std::min(part_begin() + kPartBytes, before + piece.size()) - before;
+      const std::size_t begin = next_character(piece, first), end = next_character(piece, last);
+      if (begin < end) pieces.push_back(piece.substr(begin, end - begin));
+      if (part_begin() + kPartBytes > before + piece.size()) break;  // continues in the next piece
+      ++part;
+    }
+    before += piece.size();
+  }
+  return pieces;
+}
+
+// Encodes the pieces of a part of the corpus, block after block.
+class PartEncoder {
+ public:
+  PartEncoder(const SpooledText& text, const Tokenizer& tokenizer, TokenWriter& writer)
+      : text_(text), tokenizer_(tokenizer), writer_(writer) {
+    if (text.documents > 0) end_of_text_ = tokenizer.end_of_text();
+  }
+
+  // Returns the number of tokens.
+  std::int64_t encode(const std::vector<TextRange>& pieces) {
+    count_ = 0;
+    for (TextRange piece : pieces) {
+      while (piece.begin < piece.end) {
+        const std::string_view rest = view(text_, piece);
+        const std::size_t room = kBlockBytes - size_;
+        const std::size_t taken = rest.size() <= room ? rest.size() : tokenizer_.next_cut(rest, room);
+        piece.begin += taken;
+        add(rest.substr(0, taken), piece.begin == piece.end);
+      }
+      if (size_ == 0) text_.mapping->release(piece.end);
+    }
+    write();
+    return count_;
+  }
+
+ private:
+  static constexpr std::size_t kBlockBytes = std::size_t{8} << 20;  // of text that is encoded at once
+
+  void add(std::string_view text, bool is_last) {
+    texts_.push_back(text);
+    is_last_.push_back(is_last);
+    size_ += text.size();
+    if (size_ >= kBlockBytes) write();
+  }
+  void write() {
+    Tokens ids(tokenizer_.vocab_size());
+    std::size_t done = 0;
+    tokenizer_.encode_texts(texts_, ids, [&] {
+      if (!is_last_[done++]) return;
+      if (end_of_text_) {
+        ids.append(std::span(&*end_of_text_, 1));
+      } else {
+        ids.begin_piece();
+      }
+    });
+    writer_.append(ids);
+    count_ += static_cast<std::int64_t>(ids.size());
+    if (!texts_.empty())
+      text_.mapping->release(static_cast<std::size_t>(texts_.back().data() + texts_.back().size() - text_.text.data()));
+    texts_.clear();
+    is_last_.clear();
+    size_ = 0;
+  }
+
+  const SpooledText& text_;
+  const Tokenizer& tokenizer_;
+  TokenWriter& writer_;
+  std::optional<std::int32_t> end_of_text_;
+  Pieces texts_;
+  std::vector<bool> is_last_;  // of each text, in its piece
+  std::size_t size_ = 0;       // bytes of texts_
+  std::int64_t count_ = 0;
+};
+
+void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
+  const Pieces learned = text_to_learn(text);
+  for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
+  for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
+  prepared.tokenizer = make_tokenizer(
+      options.tokenizer_kind, {learned, Pieces(text.alphabet.begin(), text.alphabet.end())}, options.tokenizer_options);
+  text.mapping->release(text.text.size());
+}
+
+void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
+  const auto unknown = tokenizer.unknown(fmt::format("{}", fmt::join(text.alphabet, "")));
+  check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
+}
+
+TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
+  TokenFileFacts facts{.corpus_hash = text.hash,
+                       .documents = text.documents,
+                       .bytes = static_cast<std::int64_t>(text.text.size()),
+                       .characters = text.characters,
+                       .val_characters = text.val_characters,
+                       .val_fraction = val_fraction};
+  for (const TextRange& range : text.val) facts.val_bytes += static_cast<std::int64_t>(range.end - range.begin);
+  return facts;
+}
+
+}  // namespace
+
+Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
+  require_token_place(options.format, options.out);  // before time is spent
+  check<CorpusError>(options.sources.empty() || !token_file_paths(options.sources),
+                     "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
+  const Normalization form = options.tokenizer ? Normalization::none : options.tokenizer_options.normalization;
+  SpooledText text = spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
+  Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .notes = std::move(text.notes), .files = {}};
+  if (options.tokenizer) {
+    check_alphabet(*options.tokenizer, text);
+  } else {
+    learn_tokenizer(options, text, prepared);
+  }
+  const auto writer = make_token_writer(fs, options.format, options.out, *prepared.tokenizer, prepared.files);
+  PartEncoder encoder(text, *prepared.tokenizer, *writer);
+  TokenFileFacts facts = facts_of(text, options.val_fraction);
+  facts.vocab_size = prepared.tokenizer->vocab_size();
+  // A run on the text is configured with the size that was asked for.
+  const std::int64_t asked = options.tokenizer_options.vocab_size;
+  const bool is_new = options.tokenizer == nullptr && prepared.tokenizer->kind() == "bpe";
+  if (is_new && facts.vocab_size < asked) facts.vocab_limit = asked;
+  facts.tokenizer_hash = prepared.tokenizer->hash();
+  facts.train_tokens = encoder.encode(text.train);
+  writer->begin_validation();
+  facts.val_tokens = encoder.encode(text.val);
+  check<CorpusError>(facts.train_tokens > 0,
+                     "{}: leaves no training text; use more text or another --val-fraction (0: no validation)",
+                     fmt::join(options.sources, " "));
+  check<CorpusError>(facts.val_tokens > 0 || options.val_fraction == 0,
+                     "{}: leaves no validation text{}; use more text or another --val-fraction (0: no validation)",
+                     fmt::join(options.sources, " "), text.documents > 0 ? ", because documents are kept whole" : "");
+  if (text.entropy_per_char) {
+    const bool all = facts.val_tokens == 0;
+    facts.best_possible_loss = *text.entropy_per_char *
+                               static_cast<double>(all ? text.characters : text.val_characters) /
+                               static_cast<double>(all ? facts.train_tokens : facts.val_tokens);
+  }
+  writer->commit(facts);
+  prepared.facts = std::move(facts);
+  return prepared;
+}
+
+}  // namespace maki

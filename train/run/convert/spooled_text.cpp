@@ -1,0 +1,233 @@
+#include "train/run/convert/spooled_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/ranges.h>
+
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "data/io/invisible.h"
+#include "data/io/temporary.h"
+#include "data/io/utf8.h"
+#include "data/text/corpus_file.h"
+#include "data/text/text_shape.h"
+
+namespace maki {
+namespace {
+
+// The characters that occur in a text which arrives in parts.
+class Alphabet {
+ public:
+  explicit Alphabet(Normalization normalization) : normalization_(normalization) {}
+
+  void add(std::string_view part) {
+    if (normalization_ == Normalization::none) return collect(part);
+    // The normal form of what stands before an ASCII character does not depend on what follows.
+    pending_ += part;
+    std::size_t cut = pending_.size();
+    while (cut > 0 && static_cast<unsigned char>(pending_[cut - 1]) >= 0x80) --cut;
+    if (cut <= 1) return;
+    collect(normalize(std::string_view(pending_).substr(0, cut - 1), normalization_));
+    pending_.erase(0, cut - 1);
+  }
+  std::vector<std::string> finish() {
+    collect(normalize(pending_, normalization_));
+    std::vector<std::string> characters;
+    for (char32_t c = 0; c < seen_.size(); ++c) {
+      if (seen_[c] != 0) append_utf8(characters.emplace_back(), c);
+    }
+    return characters;
+  }
+
+ private:
+  void collect(std::string_view text) {
+    while (!text.empty()) {
+      const auto byte = static_cast<unsigned char>(text[0]);
+      if (byte < 0x80) {
+        seen_[byte] = 1;
+        text.remove_prefix(1);
+      } else {
+        seen_[next_code_point(text)] = 1;
+      }
+    }
+  }
+
+  static constexpr std::size_t kCodePoints = 0x110000;
+  Normalization normalization_;
+  std::string pending_;
+  std::vector<std::uint8_t> seen_ = std::vector<std::uint8_t>(kCodePoints);
+};
+
+// Writes a text to a temporary file and notes what the split of the corpus depends on.
+class Spool {
+ public:
+  Spool(FileSystem& fs, const std::string& path, double val_fraction, Normalization normalization)
+      : temporary_(fs, unused_name_beside(path)),
+        file_(temporary_.create_for(path)),
+        val_fraction_(val_fraction),
+        documents_(val_fraction),
+        alphabet_(normalization) {
+    check<CheckpointError>(temporary_.remove(), "{}: cannot be removed", temporary_.path());
+  }
+
+  void begin_file() {
+    file_begin_ = begin_ = size_;
+    file_characters_ = 0;
+    marks_.assign(1, {size_, 0});
+    invisible_.begin_text();
+  }
+  void add(std::string_view part) {
+    constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
+    const std::int64_t characters = count_code_points(part);
+    invisible_.add(part);
+    buffer_ += part;
+    if (buffer_.size() >= kBufferBytes) flush();
+    size_ += part.size();
+    file_characters_ += characters;
+    document_characters_ += characters;
+    if (size_ - marks_.back().byte >= kMarkDistance) marks_.push_back({size_, file_characters_});
+  }
+  void end_document() {
+    const TextRange range{begin_, size_};
+    begin_ = size_;
+    const std::int64_t characters = std::exchange(document_characters_, 0);
+    if (range.end == range.begin) return;
+    starts_.push_back(range.begin);
+    const bool validation = documents_.is_validation(characters);
+    (validation ? result_.val : result_.train).push_back(range);
+    if (validation) result_.val_characters += characters;
+  }
+  void end_file() {
+    result_.characters += file_characters_;
+    if (file_begin_ > 0 && size_ > file_begin_) joins_.push_back(file_begin_);
+    files_.push_back({file_begin_, size_, cut_of_file()});
+  }
+
+  // Ends the spool. Files that are not divided into documents are split as split_text() does it.
+  SpooledText finish(bool whole_files) {
+    flush();
+    result_.mapping = std::make_shared<const FileMapping>(file_.number(), size_, temporary_.path());
+    result_.text = {reinterpret_cast<const char*>(result_.mapping->bytes().data()), size_};
+    if (whole_files) split_files();
+    result_.documents = std::ssize(starts_);
+    result_.hash = corpus_hash(to_hex(hash_.value()), joins_, starts_);
+    result_.alphabet = alphabet_.finish();
+    invisible_.describe(result_.notes);
+    return std::move(result_);
+  }
+  SpooledText& result() { return result_; }
+
+ private:
+  static constexpr std::size_t kBufferBytes = 1 << 20;
+  struct Mark {
+    std::size_t byte;
+    std::int64_t character;  // of the file
+  };
+  struct Cut {
+    Mark mark;                // near the cut, before it
+    std::int64_t characters;  // from the mark to the cut
+  };
+  struct File {
+    std::size_t begin, end;
+    Cut cut;
+  };
+
+  // Where the validation text of the file begins: fractions of a character are carried over to the next file.
+  Cut cut_of_file() {
+    const auto share = static_cast<std::int64_t>(std::llround(static_cast<double>(result_.characters) * val_fraction_));
+    const std::int64_t at = file_characters_ - (share - std::exchange(validating_, share));
+    const auto next = std::ranges::upper_bound(marks_, at, {}, &Mark::character);
+    const Mark mark = *std::prev(next);
+    return {mark, at - mark.character};
+  }
+  void flush() {
+    file_.write_all(text_bytes(buffer_));
+    hash_.add(buffer_);
+    alphabet_.add(buffer_);
+    buffer_.clear();
+  }
+  void split_files() {
+    for (const File& file : files_) {
+      const auto& [mark, characters] = file.cut;
+      const std::string_view rest = result_.text.substr(mark.byte, file.end - mark.byte);
+      const std::size_t at = val_fraction_ == 0 ? file.end : mark.byte + byte_offset(rest, characters);
+      if (at > file.begin) result_.train.push_back({file.begin, at});
+      if (at < file.end) result_.val.push_back({at, file.end});
+    }
+    result_.val_characters = validating_;
+  }
+
+  Temporary temporary_;
+  Descriptor file_;
+  double val_fraction_;
+  DocumentSplit documents_;
+  Alphabet alphabet_;
+  InvisibleCharacters invisible_;
+  Hash128 hash_;
+  std::string buffer_;  // the end of the text, which is not written yet
+  SpooledText result_;
+  std::vector<File> files_;
+  std::vector<Mark> marks_;
+  std::vector<std::size_t> joins_, starts_;
+  std::size_t size_ = 0, begin_ = 0, file_begin_ = 0;
+  std::int64_t file_characters_ = 0, document_characters_ = 0, validating_ = 0;
+};
+
+// A built-in corpus is made in memory.
+SpooledText spool_builtin(Spool& spool, const std::vector<std::string>& sources, const CorpusOptions& options,
+                          double val_fraction) {
+  const Corpus corpus = load_corpus(sources, options);
+  spool.begin_file();
+  spool.add(corpus.text);
+  spool.end_file();
+  SpooledText spooled = spool.finish(/*whole_files=*/false);
+  const SplitText split = split_text(corpus, val_fraction);
+  const auto add = [&](const std::vector<std::string_view>& pieces, std::vector<TextRange>& ranges) {
+    for (const std::string_view piece : pieces) {
+      const auto begin = static_cast<std::size_t>(piece.data() - corpus.text.data());
+      ranges.push_back({begin, begin + piece.size()});
+    }
+  };
+  add(split.train, spooled.train);
+  add(split.val, spooled.val);
+  for (const std::string_view piece : split.val) spooled.val_characters += count_code_points(piece);
+  spooled.entropy_per_char = corpus.entropy_per_char;
+  return spooled;
+}
+
+}  // namespace
+
+SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vector<std::string>& sources,
+                       const CorpusOptions& options, double val_fraction, Normalization normalization) {
+  constexpr std::size_t kBlockBytes = 1 << 22;
+  check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
+  Spool spool(fs, path, val_fraction, normalization);
+  if (sources.size() == 1 && sources[0].starts_with("@")) return spool_builtin(spool, sources, options, val_fraction);
+  options.documents.check_valid();
+  std::vector<std::string>& notes = spool.result().notes;
+  std::int64_t separators = 0;
+  bool is_first = !options.documents.any();  // the first block of running text
+  for (const std::string& file : list_corpus_files(sources, options, notes)) {
+    const std::string name = file == "-" ? "standard input" : file;
+    spool.begin_file();
+    DocumentReader reader(
+        options.documents, name, [&](std::string_view part) { spool.add(part); },
+        [&] {
+          if (options.documents.any()) spool.end_document();
+        });
+    const auto push = [&](std::string_view block) {
+      if (std::exchange(is_first, false)) note_on_records(block, name, notes);
+      reader.push(block);
+    };
+    read_corpus_file(file, options, kBlockBytes, push, notes);
+    reader.finish();
+    separators += reader.separators();
+    spool.end_file();
+  }
+  note_on_separators(options.documents, separators, notes);
+  SpooledText spooled = spool.finish(!options.documents.any());
+  check<CorpusError>(!spooled.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(sources, " "));
+  return spooled;
+}
+
+}  // namespace maki

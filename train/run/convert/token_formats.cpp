@@ -1,0 +1,114 @@
+#include "train/run/convert/token_formats.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/ranges.h>
+#include <limits>
+
+#include "autograd/core/check.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/run/convert/prepare.h"
+
+namespace maki {
+namespace {
+
+// A format of another program: files of ids, perhaps after a header of 256 32-bit numbers.
+struct ForeignFormat {
+  const char* name;
+  bool header;
+  std::int64_t most_ids;  // the largest vocabulary
+};
+constexpr std::int64_t kMost16 = std::int64_t{1} << 16, kMost32 = std::int64_t{1} << 31;
+constexpr ForeignFormat kForeignFormats[] = {{"nanogpt", false, kMost16}, {"llm.c", true, kMost32}};
+
+constexpr std::string_view kForeignFiles[] = {"train.bin", "val.bin", kOwnTokenizerFile};
+
+using LlmcHeader = std::array<std::int32_t, 256>;
+
+class ForeignWriter final : public TokenWriter {
+ public:
+  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const OutputPath& out, const Tokenizer& tokenizer)
+      : format_(format),
+        width_(tokenizer.vocab_size() <= kMost16 ? 2 : 4),
+        directory_(fs, out),
+        train_(fs, directory_.path() + "/train.bin", header_bytes()),
+        val_(fs, directory_.path() + "/val.bin", header_bytes()) {
+    write_output(fs, directory_.path() + "/" + kOwnTokenizerFile, {text_bytes(tokenizer.save())});
+  }
+
+  void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
+  void begin_validation() override { validation_ = true; }
+  void commit(const TokenFileFacts& facts) override {
+    check_count("training", facts.train_tokens);
+    check_count("validation", facts.val_tokens);
+    commit(train_, facts.train_tokens);
+    commit(val_, facts.val_tokens);
+    directory_.commit();
+  }
+
+ private:
+  std::size_t header_bytes() const { return format_.header ? sizeof(LlmcHeader) : 0; }
+  void check_count(const char* part, std::int64_t tokens) const {
+    check(!format_.header || tokens <= std::numeric_limits<std::int32_t>::max(),
+          "format: a file of llm.c has at most 2147483647 tokens; the {} text has {}; prepare it in several parts",
+          part, tokens);
+  }
+  void commit(AtomicFile& file, std::int64_t tokens) {
+    if (!format_.header) return file.commit({});
+    // dev/data/data_common.py: magic number, version, number of tokens.
+    LlmcHeader header{width_ == 2 ? 20240520 : 20240801, width_ == 2 ? 1 : 7, static_cast<std::int32_t>(tokens)};
+    file.commit(std::as_bytes(std::span(header)));
+  }
+
+  const ForeignFormat& format_;
+  std::uint32_t width_;
+  OutputDirectory directory_;
+  AtomicFile train_, val_;
+  bool validation_ = false;
+};
+
+// Null for maki's own.
+const ForeignFormat* foreign_format(const std::string& name) {
+  if (name == "maki") return nullptr;
+  const auto* const found = std::ranges::find(kForeignFormats, name, &ForeignFormat::name);
+  check(found != std::end(kForeignFormats), "format: must be one of {}; got {}", fmt::join(token_formats(), ", "),
+        name);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> token_formats() {
+  std::vector<std::string> names = {"maki"};
+  for (const ForeignFormat& format : kForeignFormats) names.emplace_back(format.name);
+  return names;
+}
+
+void require_token_place(const std::string& format, const OutputPath& out) {
+  if (foreign_format(format) == nullptr) {
+    require_file_place(out, Streams::refused);
+  } else {
+    // OutputDirectory would find this out only after hours of encoding a large text.
+    const std::string place = require_directory_place(out).path;
+    for (const std::string& name : file_names(place)) {
+      check(std::ranges::find(kForeignFiles, name) != std::end(kForeignFiles),
+            "{}: contains {}, which this command does not write; choose another name", out.path, name);
+    }
+  }
+}
+
+std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const OutputPath& out,
+                                               const Tokenizer& tokenizer, std::vector<std::string>& files) {
+  const ForeignFormat* const foreign = foreign_format(format);
+  if (foreign == nullptr) {
+    files.push_back(out.path);
+    return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
+  }
+  check(tokenizer.vocab_size() <= foreign->most_ids,
+        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format", format,
+        foreign->most_ids, tokenizer.vocab_size());
+  for (const std::string_view name : kForeignFiles) files.push_back(fmt::format("{}/{}", out.path, name));
+  return std::make_unique<ForeignWriter>(fs, *foreign, out, tokenizer);
+}
+
+}  // namespace maki
