@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, and the fuzz
-# targets for a minute each. Takes hours on two cores. scripts/test.sh is the fast tier, scripts/mutate.sh tests the tests.
+# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, clang-tidy on
+# all sources, and the fuzz targets for a minute each. Takes hours on two cores. scripts/test.sh is the fast tier, scripts/mutate.sh tests the tests.
 #
-#   scripts/check.sh [PRESET…]      default: release clang asan tsan fuzz
+#   scripts/check.sh [PRESET…]      default: release clang asan tsan tidy fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan fuzz
-bash scripts/setup.sh catch2 librapidcheck-dev clang libomp-dev
+[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz
+bash scripts/setup.sh catch2 librapidcheck-dev clang clang-tidy libomp-dev
 for preset in "$@"; do
   echo "== $preset"
   if [ "$preset" = fuzz ]; then
     scripts/fuzz.sh all 60
+    continue
+  fi
+  if [ "$preset" = tidy ]; then
+    scripts/tidy.sh --all
     continue
   fi
   cmake --preset "$preset" --log-level=WARNING

@@ -42,11 +42,11 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
   const auto require = [&](const char* side, const Tokens& tokens) {
     check<CorpusError>(!tokens.empty() || corpus.documents.size() != 1,
                        "{}: is one document, and documents are kept whole, so no {} text is left; make sure that the "
-                       "lines that separate documents are found, or use --val-fraction 0",
+                       "lines that separate documents are found, or use `val_fraction` 0",
                        fmt::join(corpus.sources, " "), side);
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
                        "{}: the {} text must have at least block_size + 1 = {} tokens; it has {}{}{}; use more text, a "
-                       "smaller --block-size or another --val-fraction (0: no validation)",
+                       "smaller `block_size` or another `val_fraction` (0: no validation)",
                        fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
                        tokens.size() < all ? fmt::format(" of {} in total", all) : "",
                        corpus.documents.empty() ? "" : ", because documents are kept whole");
@@ -77,14 +77,14 @@ Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<
   if (file->tokenizer == nullptr) {
     check<CorpusError>(tokenizer != nullptr,
                        "{}: contains token ids, but not what they mean; name the tokenizer that made them with "
-                       "--tokenizer-file",
+                       "`tokenizer_file`",
                        file->path);
     file = with_tokenizer(*file, tokenizer, val_fraction);
   } else {
     if (tokenizer == nullptr) tokenizer = file->tokenizer;
     check<CorpusError>(tokenizer->encodes_like(*file->tokenizer),
                        "{}: was prepared with the tokenizer {}, but the model has the tokenizer {}; prepare the text "
-                       "with the model's tokenizer (maki prepare --tokenizer-file RUN)",
+                       "with the model's tokenizer as `tokenizer_file`",
                        file->path, file->tokenizer->hash(), tokenizer->hash());
   }
   const TokenFileFacts& facts = file->facts;
@@ -104,7 +104,7 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   if (corpus.prepared) {
     const TokenFile& file = *corpus.prepared;
     check<CorpusError>(file.tokenizer == nullptr || val_fraction == file.facts.val_fraction,
-                       "{}: was prepared with --val-fraction {}; got {}; omit the option, or prepare the text again",
+                       "{}: was prepared with `val_fraction` {}; got {}; omit the option, or prepare the text again",
                        file.path, file.facts.val_fraction, val_fraction);
     Dataset data = share_tokens(corpus, val_fraction, std::move(tokenizer));
     require_windows(corpus, data, val_fraction, block_size);

@@ -134,7 +134,7 @@ TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string
       check<CorpusError>(
           id >= 0 && id < tokenizer.vocab_size(),
           "{}: contains the id {}, but the tokenizer has {} tokens; name the tokenizer that made the file "
-          "with --tokenizer-file",
+          "with `tokenizer_file`",
           path, static_cast<std::uint32_t>(id), tokenizer.vocab_size());
       ++counts[static_cast<std::size_t>(id)];
     }

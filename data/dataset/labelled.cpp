@@ -59,7 +59,7 @@ std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, std::string_vi
                      unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown));
   std::vector<std::int32_t> ids = tokenizer.encode_line(text);
   check<CorpusError>(std::ssize(ids) <= max_tokens,
-                     "line {}: a text may have at most {} tokens; it has {}; train with a larger --block-size, or "
+                     "line {}: a text may have at most {} tokens; it has {}; train with a larger `block_size`, or "
                      "remove the line",
                      line + 1, max_tokens, ids.size());
   return ids;

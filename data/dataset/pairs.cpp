@@ -88,7 +88,7 @@ class PairEncoder {
     try {
       std::vector<std::int32_t> ids = encode_line(tokenizer, line, options_.unknown, data_.unknown);
       check<CorpusError>(std::ssize(ids) <= options_.max_tokens,
-                         "may have at most {} tokens; it has {}; train with a larger --block-size, or remove the pair",
+                         "may have at most {} tokens; it has {}; train with a larger `block_size`, or remove the pair",
                          options_.max_tokens, ids.size());
       return ids;
     } catch (const CorpusError& error) {
@@ -172,7 +172,7 @@ std::int64_t val_pair_count(std::int64_t pairs, double val_fraction) {
   const std::int64_t count = std::max<std::int64_t>(1, std::llround(static_cast<double>(pairs) * val_fraction));
   check<CorpusError>(count < pairs,
                      "corpus: with {} of {} pairs for validation none is left for training; use more pairs, or a "
-                     "smaller --val-fraction (0: no validation)",
+                     "smaller `val_fraction` (0: no validation)",
                      count, pairs);
   return count;
 }

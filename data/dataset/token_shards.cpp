@@ -68,10 +68,10 @@ void check_alike(const TokenFile& first, const TokenFile& other) {
   check<CorpusError>(
       other.facts.tokenizer_hash == first.facts.tokenizer_hash,
       "{}: must have the same tokenizer as {}; got {} and {}; prepare one text with the tokenizer of the "
-      "other (maki prepare --tokenizer-file)",
+      "other as `tokenizer_file`",
       other.path, first.path, other.facts.tokenizer_hash, first.facts.tokenizer_hash);
   check<CorpusError>(other.facts.val_fraction == first.facts.val_fraction,
-                     "{}: must have been prepared with the same --val-fraction as {}; got {} and {}; prepare one again",
+                     "{}: must have been prepared with the same `val_fraction` as {}; got {} and {}; prepare one again",
                      other.path, first.path, other.facts.val_fraction, first.facts.val_fraction);
 }
 

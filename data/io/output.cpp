@@ -132,13 +132,13 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams) {
   place.is_stream = place.is_standard_output || !S_ISREG(status->st_mode);
   if (place.is_stream) {
     const bool accepted = streams == Streams::accepted && !out.companion && !S_ISBLK(status->st_mode);
-    check(accepted, "{}: must be a new file or, with --force, one to be replaced, but is a device or a pipe", out.path);
+    check(accepted, "{}: must be a new file or, with `force`, one to be replaced, but is a device or a pipe", out.path);
     return place;
   }
   const bool read =
       std::ranges::any_of(out.inputs, [&](const std::string& each) { return is_read_from(*status, each); });
   check(!read, "{}: is read by this command and cannot be its output; choose another name", out.path);
-  check(out.force, "{}: exists already; choose another name, or replace it with --force", out.path);
+  check(out.force, "{}: exists already; choose another name, or replace it with `force`", out.path);
   place.mode = status->st_mode & 07777U;
   return place;
 }
@@ -155,7 +155,7 @@ OutputPlace require_directory_place(const OutputPath& out) {
   check(!read, "{}: contains what this command reads and cannot be its output; choose another name", out.path);
   check<OccupiedOutput>(
       out.force || file_names(place.path).empty(),
-      "{}: exists already and is not an empty directory; choose another name, or replace it with --force", out.path);
+      "{}: exists already and is not an empty directory; choose another name, or replace it with `force`", out.path);
   place.mode = status->st_mode & 07777U;
   return place;
 }

@@ -126,7 +126,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   check(options.encoding.empty() || !builtin, "encoding: applies to files only; the built-in corpora need none");
   options.documents.check_valid();
   check(!options.documents.any() || !builtin,
-        "documents: are found in files only; omit --documents, --document-separator and --json-field for a built-in "
+        "documents: are found in files only; omit `documents`, `document_separator` and `json_field` for a built-in "
         "corpus");
   Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;

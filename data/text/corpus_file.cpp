@@ -60,7 +60,7 @@ void check_signature(const Arriving& file, std::string_view bytes) {
 // The end of an error message for a file whose encoding was recognised: what to do.
 std::string remedy(const Arriving& file, const std::string& encoding) {
   return fmt::format(
-      "it seems to be {0}; convert it with: iconv -f {0} -t UTF-8 {1} > {2}, or read it as it is with --encoding {0}",
+      "it seems to be {0}; convert it with: iconv -f {0} -t UTF-8 {1} > {2}, or read it as it is with `encoding` {0}",
       encoding, file.word(), file.from_input() ? "TEXT" : shell_quote(file.path + ".utf8"));
 }
 
@@ -84,8 +84,8 @@ void check_utf8(Arriving& file, std::string& text, std::size_t begin) {
   if (!bad) return;
   check<CorpusError>(
       file.options.invalid == InvalidUtf8::replace,
-      "{}: text must be UTF-8; byte {} is not; convert the file, specify its encoding with --encoding, or "
-      "replace such bytes with --invalid-utf8 replace",
+      "{}: text must be UTF-8; byte {} is not; convert the file, specify its encoding with `encoding`, or "
+      "replace such bytes with `invalid_utf8` replace",
       file.name, before + *bad);
   file.invalid += count_invalid_utf8(block);
   const std::string replaced = replace_invalid_utf8(block);
@@ -96,9 +96,9 @@ void finish_utf8(const Arriving& file, std::vector<std::string>& notes) {
   if (file.invalid == 0) return;
   check<CorpusError>(
       static_cast<double>(file.invalid) <= kMaxReplacedShare * static_cast<double>(file.bytes),
-      "{}: text must be UTF-8; {} of its {} bytes are not, and --invalid-utf8 replace accepts at most 1 %; {}",
+      "{}: text must be UTF-8; {} of its {} bytes are not, and `invalid_utf8` replace accepts at most 1 %; {}",
       file.name, file.invalid, file.bytes,
-      file.encoding ? remedy(file, *file.encoding) : "specify its encoding with --encoding");
+      file.encoding ? remedy(file, *file.encoding) : "specify its encoding with `encoding`");
   notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, with U+FFFD", file.name, file.invalid,
                               file.bytes));
 }
@@ -115,7 +115,7 @@ void read_decoded(const Arriving& file, std::string& text, std::vector<std::stri
   if (decoder.replaced() == 0) return;
   check<CorpusError>(
       static_cast<double>(decoder.replaced()) <= kMaxReplacedShare * static_cast<double>(decoder.bytes()),
-      "{}: {} of its {} bytes are not {}, and --invalid-utf8 replace accepts at most 1 %; choose another --encoding",
+      "{}: {} of its {} bytes are not {}, and `invalid_utf8` replace accepts at most 1 %; choose another `encoding`",
       file.name, decoder.replaced(), decoder.bytes(), file.options.encoding);
   notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, with U+FFFD", file.name,
                               decoder.replaced(), decoder.bytes(), file.options.encoding));

@@ -102,7 +102,7 @@ std::string_view without_mark(std::string_view text) {
 std::string json_text_field(std::string_view line, const std::string& field) {
   FieldReader reader(field);
   exact_json::sax_parse(line.begin(), line.end(), &reader);
-  check<CorpusError>(reader.found.has_value(), "has no field {}; it has {}; name another with --json-field",
+  check<CorpusError>(reader.found.has_value(), "has no field {}; it has {}; name another with `json_field`",
                      truncate_for_message(field),
                      reader.names.empty() ? "none" : fmt::format("{}", fmt::join(reader.names, ", ")));
   return std::move(*reader.found);
@@ -110,7 +110,7 @@ std::string json_text_field(std::string_view line, const std::string& field) {
 
 void DocumentOptions::check_valid() const {
   check(separator.empty() || json_field.empty(),
-        "json_field: every line of JSON is a document, so there are no lines between them; omit --document-separator");
+        "json_field: every line of JSON is a document, so there are no lines between them; omit `document_separator`");
   check(separator.find_first_of("\r\n") == std::string::npos,
         "document_separator: must be one line without its end; got {}",
         truncate_for_message(escape_unprintable(separator)));

@@ -175,8 +175,8 @@ Decoder::~Decoder() { iconv_close(iconv_); }
 // Handles the first pending byte, which is invalid: throws or replaces it.
 void Decoder::invalid(std::string& text) {
   check<CorpusError>(policy_ == InvalidUtf8::replace,
-                     "{}: is not text in {}: byte {} is invalid; choose another --encoding, or replace such bytes with "
-                     "--invalid-utf8 replace",
+                     "{}: is not text in {}: byte {} is invalid; choose another `encoding`, or replace such bytes with "
+                     "`invalid_utf8` replace",
                      name_, encoding_, offset_);
   text += kReplacementCharacter;
   pending_.erase(0, 1);

@@ -55,7 +55,7 @@ std::string describe_json(const std::vector<std::string_view>& lines) {
   if (fields->empty()) return "every line is a JSON object, but none of its fields is a text; write the text to a file";
   const bool usual = std::ranges::find(*fields, "text") != fields->end();
   return fmt::format(
-      "every line is a JSON object; to read the text in one of its fields: --json-field {} (texts are in {})",
+      "every line is a JSON object; to read the text in one of its fields: `json_field` {} (texts are in {})",
       shell_quote(usual ? "text" : fields->front()), fmt::join(*fields, ", "));
 }
 
@@ -63,12 +63,12 @@ std::string describe_table(const std::vector<std::string_view>& lines, const std
   const auto has_comma = [](std::string_view line) { return line.find(',') != std::string_view::npos; };
   if ((name.ends_with(".csv") || name.ends_with(".CSV")) && std::ranges::all_of(lines, has_comma)) {
     return "is a table (CSV), whose commas and quotes are learned as well; write its text alone to a file, or in each "
-           "line a text, a tab and its label, for --model encoder --task classify";
+           "line a text, a tab and its label, for `model` encoder `task` classify";
   }
   const std::size_t tabs = tabs_per_line(lines);
   if (tabs == 1)
-    return "every line has one tab; to learn the labels of texts: --model encoder --task classify; to translate: "
-           "--model seq2seq";
+    return "every line has one tab; to learn the labels of texts: `model` encoder `task` classify; to translate: "
+           "`model` seq2seq";
   return tabs == 0 ? ""
                    : fmt::format("is a table, with {} tabs in every line; cut -f 1 prints one of its columns", tabs);
 }

@@ -44,7 +44,7 @@ class PickleReader {
 
  private:
   static void require(bool good, const char* what) {
-    check<CorpusError>(good, "is not a vocabulary of nanoGPT: {}; name the tokenizer with --tokenizer-file", what);
+    check<CorpusError>(good, "is not a vocabulary of nanoGPT: {}; name the tokenizer with `tokenizer_file`", what);
   }
   std::string_view take(std::size_t size) {
     require(size <= pickle_.size() - at_, "it ends too early");
@@ -145,7 +145,7 @@ const std::vector<Item>& table(const PickleReader& reader, const Value& tables, 
   for (const Item& item : reader.items(tables)) {
     if (item.key.kind == Value::Kind::string && reader.text(item.key) == name) return reader.items(item.value);
   }
-  fail<CorpusError>("is not a vocabulary of nanoGPT: it has no table {}; name the tokenizer with --tokenizer-file",
+  fail<CorpusError>("is not a vocabulary of nanoGPT: it has no table {}; name the tokenizer with `tokenizer_file`",
                     name);
 }
 
@@ -160,7 +160,7 @@ std::vector<std::string_view> characters_of(const PickleReader& reader, const st
                       characters[id.number].empty();
     check<CorpusError>(good,
                        "is not a vocabulary of nanoGPT: its {} entries must be characters with ids from 0 on; name the "
-                       "tokenizer with --tokenizer-file",
+                       "tokenizer with `tokenizer_file`",
                        items.size());
     characters[id.number] = text;
   }
@@ -172,7 +172,7 @@ std::vector<std::string_view> characters_of(const PickleReader& reader, const st
 std::unique_ptr<Tokenizer> read_nanogpt_meta(std::string_view pickle) {
   constexpr std::size_t kMaxBytes = std::size_t{512} << 10;  // some 30,000 characters
   check<CorpusError>(pickle.size() <= kMaxBytes,
-                     "may have at most {} bytes; it has {}; name the tokenizer with --tokenizer-file", kMaxBytes,
+                     "may have at most {} bytes; it has {}; name the tokenizer with `tokenizer_file`", kMaxBytes,
                      pickle.size());
   PickleReader reader(pickle);
   const Value tables = reader.read();
@@ -180,7 +180,7 @@ std::unique_ptr<Tokenizer> read_nanogpt_meta(std::string_view pickle) {
   check<CorpusError>(
       !characters.empty() && characters == characters_of(reader, table(reader, tables, "stoi"), /*flipped=*/true),
       "is not a vocabulary of nanoGPT: its tables itos and stoi must be each other's inverse; name the tokenizer with "
-      "--tokenizer-file");
+      "`tokenizer_file`");
   std::string all;
   for (const std::string_view character : characters) all += character;
   auto tokenizer = make_tokenizer("char", all);

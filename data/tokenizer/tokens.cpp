@@ -12,7 +12,7 @@ namespace {
 void check_file_id(std::int32_t id, std::int64_t vocab_size) {
   check<CorpusError>(id >= 0 && id < vocab_size,
                      "tokens: the ids in a token file must be below the {} of its vocabulary; got {}; the file is "
-                     "damaged or belongs to another tokenizer (maki inspect FILE --verify)",
+                     "damaged or belongs to another tokenizer",
                      vocab_size, static_cast<std::uint32_t>(id));
 }
 

@@ -20,7 +20,7 @@ std::string replacement_in(const Tokenizer& tokenizer) {
   }
   fail<CorpusError>(
       "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out "
-      "with --unknown skip");
+      "with `unknown` skip");
 }
 
 std::string without(std::string_view text, const Counts& unknown, const std::string& replacement) {
@@ -73,7 +73,7 @@ KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> p
   }
   if (unknown.empty()) return known;
   check<CorpusError>(policy != Unknown::error,
-                     "{}; leave them out with --unknown skip, or replace them with --unknown replace",
+                     "{}; leave them out with `unknown` skip, or replace them with `unknown` replace",
                      unknown_sentence(tokenizer.vocab_size(), unknown));
   if (policy == Unknown::replace) known.replacement = replacement_in(tokenizer);
   known.changed.reserve(known.pieces.size());

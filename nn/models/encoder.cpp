@@ -119,7 +119,8 @@ Tensor Encoder::logits_at(const Tensor& rows, const Tensor& ids, const Tensor& m
 }
 
 Tensor Encoder::class_logits(const Tensor& ids, const Tensor& mask) const {
-  check(classifier.has_value(), "encoder: a masked language model has no classes; set `classes` to train a classifier");
+  check(classifier.has_value(),
+        "encoder: a masked language model has no classes; set the number of classes to train a classifier");
   return (*classifier)(mean_of_tokens(hidden(ids, mask), mask));
 }
 

@@ -139,3 +139,17 @@ TEST_CASE("the library of train does not print") {
   }
   REQUIRE(lines > 3000);
 }
+
+TEST_CASE("libraries name settings, and no options of the program") {
+  const std::regex option(R"re("[^"]*--[a-z][a-z]+[^"]*")re");
+  int lines = 0;
+  for (const std::string folder : {"autograd", "nn", "optim", "data", "train/run", "train/loop"}) {
+    for (const Line& line : lines_below(folder)) {
+      if (line.file == "data/text/file_signature.cpp") continue;  // commands that unpack files
+      INFO(line.file << ": " << line.text);
+      REQUIRE_FALSE(std::regex_search(line.text.substr(0, line.text.find("//")), option));
+      ++lines;
+    }
+  }
+  REQUIRE(lines > 5000);
+}

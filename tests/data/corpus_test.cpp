@@ -103,7 +103,7 @@ TEST_CASE("the error for a file that is not text names the file and the byte") {
   refuse("", {"empty"});
   refuse("\xFF\xFEt\0e\0", {"UTF-16", "iconv"});
   refuse("\xFE\xFF", {"UTF-16", "iconv"});
-  refuse("ab\xFF", {"UTF-8", "byte 2 ", "--invalid-utf8 replace"});
+  refuse("ab\xFF", {"UTF-8", "byte 2 ", "`invalid_utf8` replace"});
   refuse("caf\xE9 in Latin-1", {"byte 3 "});
   refuse("cut off: \xE7\x8C", {"byte 9 "});
   refuse("overlong \xC0\xAF", {"byte 9 "});
@@ -128,7 +128,7 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
   // Exactly 1 % of the bytes is still replaced, more is rejected.
   REQUIRE(load_corpus({folder.write("5", std::string(99, 'a') + "\x80")}, replace).notes.size() == 1);
   require_refused([&] { load_corpus({folder.write("6", std::string(98, 'a') + "\x80")}, replace); },
-                  {"1 of its 99 bytes", "at most 1 %", "--encoding"});
+                  {"1 of its 99 bytes", "at most 1 %", "`encoding`"});
   require_refused([&] { load_corpus({folder.write("7", "\xFF\xFE" + std::string(1000, 'a'))}, replace); }, {"UTF-16"});
 }
 

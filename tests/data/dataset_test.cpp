@@ -136,7 +136,7 @@ TEST_CASE("a given tokenizer is used, and characters that it lacks are an error"
 TEST_CASE("the error for a part that is too short names the part, both numbers, and what to do") {
   const std::string text(100, 'a');
   require_refused([&] { make_dataset(corpus_of(text), 0.1, 16, "char"); },
-                  {"text.txt", "validation", "17 tokens", "10 of 100", "--block-size", "--val-fraction"});
+                  {"text.txt", "validation", "17 tokens", "10 of 100", "`block_size`", "`val_fraction`"});
   require_refused([&] { make_dataset(corpus_of(text), 0.9, 16, "char"); }, {"training", "17 tokens", "10 of 100"});
   require_refused([&] { make_dataset(corpus_of(text), 0, 100, "char"); },
                   {"training", "101 tokens", "it has 100; use more"});

@@ -76,7 +76,7 @@ TEST_CASE("a corpus without the separator is said to be one document per file") 
               "no line is the separator ===, so every file is one document; a separator must stand alone on its line"});
   REQUIRE(load_corpus({path, folder.write("u", "a\n===\nb")}, options).notes.empty());
   require_refused([&] { make_dataset(load_corpus({path}, options), 0.1, 4, "char"); },
-                  {"is one document", "no validation text is left", "--val-fraction 0"});
+                  {"is one document", "no validation text is left", "`val_fraction` 0"});
   require_refused([&] { make_dataset(load_corpus({path}), 0, 400, "char"); }, {"it has 19; use more text"});
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("each encoding is recognised, rejected with the command that converts 
     const std::string path = folder.write("a text.txt", bytes);
     require_refused([&] { load_corpus({path}); },
                     {path, "UTF-8", sample.recognised, "iconv -f " + sample.recognised + " -t UTF-8 '" + path + "' > '",
-                     "--encoding " + sample.recognised});
+                     "`encoding` " + sample.recognised});
     const Corpus corpus = load_corpus({path}, {.encoding = sample.recognised});
     REQUIRE(corpus.text == sample.text);
     REQUIRE(corpus.notes.size() == (sample.text.find("\r\n") == std::string::npos ? 0 : 1));  // about line ends

@@ -134,7 +134,7 @@ TEST_CASE("unknown characters that exist only in the normalized text are left ou
   REQUIRE(known(parts, {"ae猫\u0301b"}, Unknown::replace) == "ae \u0301b|1");
   // é is known, but not its parts, and stays.
   REQUIRE(known("abé", {"e\u0301猫", "ae\u0301"}, Unknown::skip) == "é|aé|1");
-  require_refused([&] { known(parts, {"ae\u0301b"}, Unknown::error); }, {"é (U+00E9)", "--unknown skip"});
+  require_refused([&] { known(parts, {"ae\u0301b"}, Unknown::error); }, {"é (U+00E9)", "`unknown` skip"});
 }
 
 TEST_CASE("damaged saved forms of tokenizers that normalize are refused") {

@@ -139,9 +139,9 @@ TEST_CASE("a sequence that is too long is refused: pair, side, limit, length and
   make("abc\tx\n", 3);
   make("x\tabc\n", 3);
   require_refused([&] { make("ab\tx\nabcd\tx\n", 3); },
-                  {"pair 2, source: ", "at most 3 tokens", "it has 4", "--block-size", "remove the pair"});
+                  {"pair 2, source: ", "at most 3 tokens", "it has 4", "`block_size`", "remove the pair"});
   require_refused([&] { make("a\txyz\n", 2); }, {"pair 1, target: ", "at most 2 tokens", "it has 3"});
-  require_refused([&] { make("a\tx\n", 0); }, {"pair 1", "at most 0 tokens", "--block-size"});
+  require_refused([&] { make("a\tx\n", 0); }, {"pair 1", "at most 0 tokens", "`block_size`"});
   // Words count as one token each, and the word that occurs once is spelled: a space and three letters.
   make("the the\tthe the\n", 2, "word");
   require_refused([&] { make("the the\tthe\nthe cat\tx\n", 4, "word"); }, {"pair 2", "at most 4 tokens", "it has 5"});
@@ -218,7 +218,7 @@ TEST_CASE("the last pairs are for validation: at least one, and never all") {
   REQUIRE(val_pair_count(100, 0.016) == 2);
   REQUIRE(val_pair_count(1000, 0.0001) == 1);
   REQUIRE(val_pair_count(2, 0.1) == 1);
-  require_refused([] { val_pair_count(1, 0.1); }, {"1 of 1 pairs", "--val-fraction"});
+  require_refused([] { val_pair_count(1, 0.1); }, {"1 of 1 pairs", "`val_fraction`"});
   require_refused([] { val_pair_count(10, 0.99); }, {"10 of 10 pairs"});
   REQUIRE_THROWS_AS(val_pair_count(10, 1), Error);
   REQUIRE_THROWS_AS(val_pair_count(10, -0.1), Error);

@@ -55,13 +55,13 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
   const std::string records =
       "{\"id\": \"7\", \"body\": \"a long text\"}\n{\"id\": \"8\", \"body\": \"b\", \"more\": \"c\"}\n";
   REQUIRE_THAT(notes_on(records, "a.jsonl").at(0), ContainsSubstring("a.jsonl: every line is a JSON object") &&
-                                                       ContainsSubstring("--json-field body (texts are in body, id)"));
+                                                       ContainsSubstring("`json_field` body (texts are in body, id)"));
   REQUIRE_THAT(notes_on("{\"text\":\"a\",\"x\":\"abc\"}\n{\"text\":\"b\",\"x\":\"c\"}\n", "a").at(0),
-               ContainsSubstring("--json-field text"));
+               ContainsSubstring("`json_field` text"));
   REQUIRE_THAT(notes_on("{\"a\":[1]}\n{\"a\":[2]}\n", "a").at(0), ContainsSubstring("none of its fields is a text"));
   REQUIRE(notes_on(records, "a.jsonl", {.documents = {.json_field = "body"}}).empty());
   REQUIRE_THAT(notes_on("a\tx\nb\ty\n", "a.tsv").at(0),
-               ContainsSubstring("--task classify") && ContainsSubstring("--model seq2seq"));
+               ContainsSubstring("`task` classify") && ContainsSubstring("`model` seq2seq"));
   REQUIRE(notes_on("a\tx\nb\ty\n", "a.tsv", {.lines = true}).empty());
   REQUIRE_THAT(notes_on("a\tx\t1\nb\ty\t2\n", "a.tsv").at(0),
                ContainsSubstring("2 tabs") && ContainsSubstring("cut -f 1"));

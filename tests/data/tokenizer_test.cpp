@@ -172,10 +172,10 @@ TEST_CASE("characters that the vocabulary lacks are left out or replaced on requ
   REQUIRE(known(tokenizer, Unknown::skip).describe() == "3 characters that the vocabulary lacks were left out");
   REQUIRE(known(tokenizer, Unknown::replace).describe() ==
           "3 characters that the vocabulary lacks were replaced with a space");
-  require_refused([&] { known(tokenizer, Unknown::error); }, {"犬 (U+72AC) 2 times, Ω (U+03A9);", "--unknown skip"});
+  require_refused([&] { known(tokenizer, Unknown::error); }, {"犬 (U+72AC) 2 times, Ω (U+03A9);", "`unknown` skip"});
   REQUIRE(known(CharTokenizer("ab猫? \uFFFD"), Unknown::replace).pieces.at(0) == "a\uFFFDb\uFFFD");
   REQUIRE(known(CharTokenizer("ab猫?"), Unknown::replace).pieces.at(0) == "a?b?");
-  require_refused([&] { known(CharTokenizer("ab猫"), Unknown::replace); }, {"--unknown skip"});
+  require_refused([&] { known(CharTokenizer("ab猫"), Unknown::replace); }, {"`unknown` skip"});
   REQUIRE(known(CharTokenizer("ab猫犬Ω"), Unknown::replace).describe().empty());
   REQUIRE(known(ByteTokenizer(), Unknown::error).unknown == 0);
   REQUIRE(parse_unknown_policy("skip") == Unknown::skip);

@@ -105,7 +105,7 @@ TEST_CASE("a config.toml of an earlier version that lists too many files is refu
     for (int i = 0; i < count; ++i) text += "'" + entry + "', ";
     write_bytes(run.config_file(), text + "]\n");
   };
-  const std::string remedy = "; shorten its `corpus` list to the directory that holds the files";
+  const std::string remedy = "; shorten its list of the corpus to the directory that holds the files";
   list("/a/file", 10'000);
   const std::string bytes = error_message<CheckpointError>([&] { apply_stored_config(config, run); });
   REQUIRE(bytes == run.config_file() + ": must have at most 65536 bytes; got 110012" + remedy);

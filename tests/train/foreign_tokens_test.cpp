@@ -107,7 +107,7 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(foreign, 0.1, 4, "", letters); }),
                ContainsSubstring("contains the id 3, but the tokenizer has 3 tokens"));
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(foreign, 0.1, 4, "char"); }),
-               ContainsSubstring("--tokenizer-file"));
+               ContainsSubstring("`tokenizer_file`"));
   folder.write("d/train.bin", "ab");
   REQUIRE(prepared_corpus({folder / "d"}));
   folder.write("d/notes.txt", "text");

@@ -118,12 +118,12 @@ TEST_CASE("what llm.c cannot express is not exported to it") {
     return error_message<Error>([&] { export_model(loaded, "llm.c", with); });
   };
   REQUIRE_THAT(said("gelu_new", "gelu"),
-               ContainsSubstring("computes the tanh form of GELU") && ContainsSubstring("--gelu-as-tanh"));
+               ContainsSubstring("computes the tanh form of GELU") && ContainsSubstring("`gelu_as_tanh`"));
   REQUIRE_THAT(said("gelu_new", "relu"), ContainsSubstring("needs activation = gelu_tanh; the model has relu"));
   REQUIRE_THAT(said("1e-05", "1e-06"), ContainsSubstring("needs norm_epsilon = 1e-05; the model has 1e-06"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "model.bin"));
   REQUIRE(said("gelu_new", "gelu_python", true).empty());
   const LoadedModel llama(import_into(hugging_face_fixture("llama"), folder / "llama"));
   REQUIRE_THAT(error_message<Error>([&] { export_model(llama, "llm.c", {.out = folder / "x"}); }),
-               ContainsSubstring("llm.c needs norm = layer; the model has rms; --format safetensors writes any model"));
+               ContainsSubstring("llm.c needs norm = layer; the model has rms; `format` safetensors writes any model"));
 }

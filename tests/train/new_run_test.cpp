@@ -37,7 +37,7 @@ TEST_CASE("a directory with files that maki did not create is rejected, naming o
     const std::string said = error_message<Error>([&] { RunClaim(run, kConfigText); });
     REQUIRE(contains(said, run.path()));
     REQUIRE(contains(said, std::string(name).substr(0, std::string(name).find('/'))));
-    REQUIRE(contains(said, "--out"));
+    REQUIRE(contains(said, "`out`"));
     REQUIRE(everything_in(folder.path()) == before);
     REQUIRE(read_bytes(run.path() + "/" + name) == "the user's");
   }
@@ -98,7 +98,7 @@ TEST_CASE("a directory is accepted if it is missing, empty, or holds only what a
   REQUIRE(contains(error_message<Error>([&] { RunClaim(run, "seed = 2\n"); }), "config.toml"));
   REQUIRE(read_bytes(run.config_file()) == kConfigText);
   write_bytes(run.checkpoint_file(10), "a checkpoint");
-  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), "--resume"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), "`resume`"));
 }
 
 TEST_CASE("a failed start removes what it created, and nothing else") {

@@ -112,7 +112,7 @@ TEST_CASE("an output is new, or with force replaces a regular file that is no in
     REQUIRE(contents(folder.path()) == before);
     return said;
   };
-  REQUIRE_THAT(refusal(other, false, text), ContainsSubstring("exists already") && ContainsSubstring("--force"));
+  REQUIRE_THAT(refusal(other, false, text), ContainsSubstring("exists already") && ContainsSubstring("`force`"));
   for (const bool force : {false, true}) {
     for (const std::string name : {"d/text", "hard", "soft", "d/../d//text"}) {
       for (const std::string& input : {text, folder / "soft", folder / "hard", folder / "d"}) {
@@ -297,7 +297,7 @@ TEST_CASE("a directory replaces an empty one, and with force one of the same fil
     REQUIRE(contents(folder.path()) == before);
     return said;
   };
-  REQUIRE_THAT(refusal(x), ContainsSubstring("is not an empty directory") && ContainsSubstring("--force"));
+  REQUIRE_THAT(refusal(x), ContainsSubstring("is not an empty directory") && ContainsSubstring("`force`"));
   REQUIRE_THAT(refusal({x, true, {x + "/a"}}), ContainsSubstring("contains what this command reads"));
   REQUIRE_THAT(refusal({x, true, {x}}), ContainsSubstring("contains what this command reads"));
   folder.write("x/sub/c", "precious");

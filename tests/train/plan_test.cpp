@@ -155,7 +155,7 @@ TEST_CASE("a plan for an optimizer that the user has given sets only what this o
   REQUIRE(sgd.config.momentum == request.config.momentum);
   REQUIRE(sgd.config.learning_rate == 0.5);
   REQUIRE_THROWS_WITH(plan_of(with(request, {{"optimizer", "sgd"}})),
-                      "plan: knows no learning rate for sgd; add --learning-rate");
+                      "plan: knows no learning rate for sgd; add `learning_rate`");
 }
 
 TEST_CASE("width and heads adapt to each other where only one of them is given") {

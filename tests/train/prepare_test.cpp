@@ -241,7 +241,7 @@ TEST_CASE("a token file and a model with different tokenizers are refused with b
   const std::string said = error_message<CorpusError>([&] { make_dataset(corpus, 0.1, 1, "", other); });
   REQUIRE_THAT(said, ContainsSubstring(other->hash()) && ContainsSubstring(prepared.tokenizer->hash()));
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.2, 1, ""); }),
-               ContainsSubstring("was prepared with --val-fraction 0.1; got 0.2"));
+               ContainsSubstring("was prepared with `val_fraction` 0.1; got 0.2"));
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.1, 9, ""); }), ContainsSubstring("block_size"));
   REQUIRE_THAT(error_message<CorpusError>([&] {
                  prepared_corpus({out, text});

@@ -185,7 +185,7 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   validate(config);
   REQUIRE_THROWS_WITH(make_task(config, corpus),
                       "respect_documents: a.txt does not say where its documents end; say what a document is, with "
-                      "--documents, --document-separator or --json-field, or omit --respect-documents");
+                      "`documents`, `document_separator` or `json_field`, or omit `respect_documents`");
   corpus.documents = {0, 100, 103, 300};
   Config large = config;
   large.block_size = 1000;  // a document may be shorter

@@ -38,7 +38,7 @@ TEST_CASE("a directory that contains a run is rejected with a hint to --resume, 
   write_bytes(run.config_file(), "seed = 1\n");
   REQUIRE_FALSE(run.exists());
   put_checkpoints(run, {0});
-  REQUIRE(contains(error_message<Error>([&] { run.create(); }), "--resume"));
+  REQUIRE(contains(error_message<Error>([&] { run.create(); }), "`resume`"));
   write_bytes(folder / "file", "");
   REQUIRE(contains(error_message<CheckpointError>([&] { RunDirectory(folder / "file").create(); }), "file"));
 }
@@ -199,7 +199,7 @@ TEST_CASE("the default run directory is named after the first corpus, with the l
   }
   const std::string too_long = error_message<Error>([] { default_run_path(std::string(254, 'x') + ".txt"); });
   std::filesystem::current_path(before);
-  REQUIRE(contains(too_long, "--out"));
+  REQUIRE(contains(too_long, "`out`"));
   REQUIRE(names == std::vector<std::string>{"runs/text-2", "runs/text-2", "runs/other-1", "runs/folder-1",
                                             "runs/stdin-1", "runs/stories-1", "runs/stories-ja-1", "runs/run-1",
                                             "runs/run-1", "runs/吾輩-1"});

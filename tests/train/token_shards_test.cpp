@@ -179,7 +179,7 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
   const auto said = [&](const std::vector<std::string>& sources) {
     return error_message<CorpusError>([&] { prepared_corpus(sources); });
   };
-  REQUIRE_THAT(said({a, make("c", 500, 0.2, "byte")}), ContainsSubstring("--val-fraction") && ContainsSubstring("0.2"));
+  REQUIRE_THAT(said({a, make("c", 500, 0.2, "byte")}), ContainsSubstring("`val_fraction`") && ContainsSubstring("0.2"));
   REQUIRE_THAT(said({a, make("d", 500, 0.1, "char")}),
                ContainsSubstring("same tokenizer") && ContainsSubstring(tokenizer->hash()));
   REQUIRE_THAT(said({folder / "texts/a", a}), ContainsSubstring("texts/a"));

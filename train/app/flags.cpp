@@ -11,6 +11,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/number.h"
+#include "train/app/spelling.h"
 #include "train/run/config/field_effects.h"
 #include "train/run/config/models.h"
 
@@ -125,7 +126,17 @@ std::string read_configuration(const std::string& path) {
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) apply_preset(config, preset);
-  if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
+  if (!config_file_.empty()) {
+    const Config before = config;
+    apply_toml(config, read_configuration(config_file_), config_file_);
+    std::vector<std::string> keys;
+    const std::vector<std::string> options = given_fields();
+    for (const Field& field : fields()) {
+      const bool set = field_text(config, field) != field_text(before, field);
+      if (set && std::ranges::find(options, field.name) == options.end()) keys.push_back(field.name);
+    }
+    spell_as_keys(std::move(keys));
+  }
   for (const auto& given : given_) {
     if (!is_given(*given)) continue;
     if (given->field->is_list()) {

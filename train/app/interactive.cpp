@@ -8,6 +8,7 @@
 #include "train/app/interrupt.h"
 #include "train/app/line_reader.h"
 #include "train/app/progress.h"
+#include "train/app/spelling.h"
 
 namespace maki {
 namespace {
@@ -61,7 +62,7 @@ int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const s
     } catch (const CheckpointError&) {
       throw;
     } catch (const Error& error) {
-      to_stderr("maki: {}\n", error.what());
+      to_stderr("maki: {}\n", spelled(error.what()));
     }
   }
   if (reader.terminal()) to_stderr("\n");

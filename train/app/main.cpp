@@ -18,6 +18,7 @@
 #include "train/app/interrupt.h"
 #include "train/app/limit_spinning.h"
 #include "train/app/progress.h"
+#include "train/app/spelling.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, k
 
 int refuse(int code, const std::string& sentence) {
   keep_quiet(false);
-  to_stderr("maki: {}\n", sentence);
+  to_stderr("maki: {}\n", spelled(sentence));
   return code;
 }
 

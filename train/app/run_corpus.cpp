@@ -15,6 +15,7 @@
 #include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/progress.h"
+#include "train/app/spelling.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/field_effects.h"
 #include "train/run/config/tasks.h"
@@ -32,10 +33,6 @@ std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& source) {
     if (file_exists(file)) return read_tokenizer(file);
   }
   return nullptr;
-}
-
-void print_notes(const Corpus& corpus) {
-  for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
 }
 
 constexpr std::array kDocumentFields = {"documents", "document_separator", "json_field"};
@@ -126,7 +123,7 @@ std::string read_prompt_file(const std::string& path, const std::string& run) {
 
 std::optional<Corpus> read_prepared(const std::vector<std::string>& sources) {
   std::optional<Corpus> corpus = prepared_corpus(sources);
-  if (corpus) print_notes(*corpus);
+  if (corpus) print_messages(corpus->notes);
   return corpus;
 }
 
@@ -138,7 +135,7 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   }
   if (auto prepared = read_prepared(sources)) return std::move(*prepared);
   Corpus corpus = load_corpus(sources, options);
-  print_notes(corpus);
+  print_messages(corpus.notes);
   return corpus;
 }
 

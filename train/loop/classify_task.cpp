@@ -58,7 +58,7 @@ void add_confusion(const Confusion& counts, const std::vector<std::string>& labe
   constexpr std::size_t kMaxPrintedLabels = 10;
   list.push_back({"", "", {{"labels", labels}, {"confusion", counts}}});
   if (labels.size() > kMaxPrintedLabels) {
-    list.push_back({"confusion", fmt::format("{} labels; --json prints the matrix", labels.size())});
+    list.push_back({"confusion", fmt::format("{} labels, whose matrix the JSON report has", labels.size())});
     return;
   }
   std::vector<std::string> names;

@@ -75,7 +75,7 @@ Tensor OnlineLearner::log_probabilities(const Tensor& loss, std::span<const std:
     for (std::int64_t i = 0; i < n; ++i)
       sum -= static_cast<double>(logs.data<T>()[i * logs.shape().cols() + ids[known + static_cast<std::size_t>(i)]]);
   });
-  check<DivergedError>(std::isfinite(loss.item()), "{}: the loss is {} after {} windows; lower --adapt-lr",
+  check<DivergedError>(std::isfinite(loss.item()), "{}: the loss is {} after {} windows; lower `adapt_lr`",
                        loaded_.path, loss.item(), windows());
   if (!(std::abs(sum - loss.item()) <= kMaxError * std::max(1.0, std::abs(sum))))
     throw std::logic_error("adapt: the probabilities do not give the loss of this model");
@@ -90,7 +90,7 @@ void OnlineLearner::learn(const Tensor& loss, std::int64_t targets) {
   tape_.backward(loss, 1 / static_cast<double>(targets));
   const double norm = grad_norm(copy_.store);
   check<DivergedError>(std::isfinite(norm) && std::isfinite(row_grad_norm(copy_.store)),
-                       "{}: the gradient is not finite after {} windows; lower --adapt-lr", loaded_.path, windows());
+                       "{}: the gradient is not finite after {} windows; lower `adapt_lr`", loaded_.path, windows());
   optimizer_->step(options_.learning_rate, clip_factor(norm, loaded_.state.config.grad_clip));
   return_to_trained();
 }

@@ -35,7 +35,7 @@ std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const Pai
       make_dataset(corpus, c.val_fraction, fewest, c.tokenizer, tokenizers.target, tokenizer_options(c)));
   check<CorpusError>(!c.respect_documents || data->documents > 0,
                      "respect_documents: {} does not say where its documents end; say what a document is, with "
-                     "--documents, --document-separator or --json-field, or omit --respect-documents",
+                     "`documents`, `document_separator` or `json_field`, or omit `respect_documents`",
                      fmt::join(corpus.sources, " "));
   return std::make_unique<TextTask>(c, std::move(data));
 }
@@ -56,7 +56,7 @@ std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, 
   Dataset data = share_tokens(corpus, request.own ? c.val_fraction : 0, tokenizers.target);
   check<CorpusError>(request.own || data.val.empty(),
                      "{}: is not the corpus of this model, and has training and validation tokens; to measure a whole "
-                     "text, name the text, or prepare it with --val-fraction 0",
+                     "text, name the text, or prepare it with `val_fraction` 0",
                      corpus.files.at(0));
   if (!request.own) data.val = std::exchange(data.train, {});
   require_targets(corpus, data);

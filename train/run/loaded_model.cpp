@@ -157,7 +157,7 @@ void LoadedModel::find_specials() {
 
 const Generator& LoadedModel::generator() const {
   const Generator* const generator = model->as_generator();
-  check(generator != nullptr, "{}: is a model of kind {}, which does not generate; use a run of another --model", path,
+  check(generator != nullptr, "{}: is a model of kind {}, which does not generate; use a run of another `model`", path,
         model->kind());
   return *generator;
 }

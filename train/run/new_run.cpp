@@ -58,7 +58,7 @@ void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
   for (const std::string& name : file_names(run.path())) {
     check<OccupiedOutput>(is_left_over(run, name, config_toml),
-                          "{}: contains {}, which this run did not create; choose another --out, or an empty directory",
+                          "{}: contains {}, which this run did not create; choose another `out`, or an empty directory",
                           run.path(), name);
   }
 }

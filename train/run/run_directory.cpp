@@ -50,7 +50,7 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const {
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::require_no_run() const {
-  check<OccupiedOutput>(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out",
+  check<OccupiedOutput>(!exists(), "{}: already contains a run; continue it with `resume` {}, or choose another `out`",
                         path_, shell_quote(path_));
 }
 
@@ -171,7 +171,7 @@ std::string default_run_path(const std::string& first_corpus) {
     const std::string path = fmt::format("runs/{}-{}", stem, n);
     std::error_code error;
     const bool taken = stdfs::exists(path, error);
-    check(!error, "{}: cannot be used as the run directory: {}; choose one with --out", path, error.message());
+    check(!error, "{}: cannot be used as the run directory: {}; choose one with `out`", path, error.message());
     if (!taken) return path;
   }
 }
@@ -216,7 +216,7 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
                          run_or_file, error_code.message());
   check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(status)) {
-    check(choice.empty(), "{}: is a file, but --checkpoint selects a checkpoint of a run directory; omit --checkpoint",
+    check(choice.empty(), "{}: is a file, but `checkpoint` selects a checkpoint of a run directory; omit `checkpoint`",
           run_or_file);
     return run_or_file;
   }

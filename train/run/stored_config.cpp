@@ -11,7 +11,7 @@ void apply_stored_config(Config& config, const RunDirectory& run) {
   std::error_code unknown;
   const auto size = std::filesystem::file_size(file, unknown);
   check<CheckpointError>(unknown || size <= kMaxConfigBytes,
-                         "{}: must have at most {} bytes; got {}; shorten its `corpus` list to the directory that "
+                         "{}: must have at most {} bytes; got {}; shorten its list of the corpus to the directory that "
                          "holds the files",
                          file, kMaxConfigBytes, size);
   apply_toml(config, read_file_limited(posix_file_system(), file, kMaxConfigBytes), file);

@@ -13,6 +13,7 @@
 #include "train/app/output_options.h"
 #include "train/app/progress.h"
 #include "train/app/run_corpus.h"
+#include "train/app/spelling.h"
 #include "train/app/token_facts.h"
 #include "train/app/verbs/tokenizer.h"
 #include "train/run/config/configured_tokenizer.h"
@@ -75,7 +76,7 @@ int prepare(const PrepareVerb& o) {
   check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
   const PrepareOptions options = prepare_options(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
-  for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
+  print_messages(prepared.notes);
   say_what_was_learned_from(prepared);
   nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
   facts["format"] = o.format;

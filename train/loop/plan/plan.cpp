@@ -49,7 +49,7 @@ void Planner::choose_optimizer() {
   const double rate = is_very_short() ? kVeryShort : usual_rate;
   const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
   const std::string optimizer = is_fixed("optimizer") ? c.optimizer : usual;
-  check(optimizer != "sgd" || is_fixed("learning_rate"), "plan: knows no learning rate for sgd; add --learning-rate");
+  check(optimizer != "sgd" || is_fixed("learning_rate"), "plan: knows no learning rate for sgd; add `learning_rate`");
   std::vector<Value> values = {{"optimizer", optimizer}, {"learning_rate", fmt::format("{}", rate)}};
   if (optimizer == "muon") values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
   if (optimizer == "muon" && is_very_short()) values.push_back({"muon_lr", "0.002"});

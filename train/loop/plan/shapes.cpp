@@ -92,8 +92,8 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
     const std::int64_t need = memory_needed(next.config, vocab).total();
     if (request.memory && need > *request.memory) {
       check(!list.empty(),
-            "plan: the smallest model that is considered needs about {} of memory, and {} may be used; lower --n-embd, "
-            "--n-layer, --block-size, --batch-size or --ngram-rows",
+            "plan: the smallest model that is considered needs about {} of memory, and {} may be used; lower `n_embd`, "
+            "`n_layer`, `block_size`, `batch_size` or `ngram_rows`",
             format_bytes(need), format_bytes(*request.memory));
       continue;
     }

@@ -129,8 +129,8 @@ std::string quoted_list(const std::vector<std::string>& entries) {
 toml::table parse(std::string_view text, const std::string& name) {
   check(text.size() <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", name, kMaxConfigBytes, text.size());
   check(count_dots(text) <= kMaxDots,
-        "{}: must have at most {} dots; got {}; shorten its `corpus` list to the directory that holds the files", name,
-        kMaxDots, count_dots(text));
+        "{}: must have at most {} dots; got {}; shorten its list of the corpus to the directory that holds the files",
+        name, kMaxDots, count_dots(text));
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
@@ -215,7 +215,7 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
 std::string to_toml(const Config& config) {
   check_paths(config);
   std::string text =
-      "# The configuration of a maki run. Training fields are fixed; run fields may change on --resume.\n\n";
+      "# The configuration of a maki run. Training fields are fixed; run fields may change on resume.\n\n";
   text += fmt::format("corpus = {}\n", quoted_list(config.corpus));
   for (const Field& field : fields()) {
     text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),

@@ -47,9 +47,9 @@ std::vector<std::string> export_model(const LoadedModel& model, const std::strin
                                       FileSystem& fs) {
   const ExportFormat& row = kExportFormats.row(format);
   const bool gguf = format == "gguf";
-  check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to --format gguf; got {}", format);
+  check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to `format` gguf; got {}", format);
   check(!options.gelu_as_tanh || gguf || format == "llm.c",
-        "gelu_as_tanh: applies to --format gguf and llm.c, whose programs know one form of GELU; got {}", format);
+        "gelu_as_tanh: applies to `format` gguf and llm.c, whose programs know one form of GELU; got {}", format);
   if (row.is_directory) {
     require_directory_place(options.out);
   } else {
@@ -65,7 +65,7 @@ void require_gelu_tanh(const std::string& activation, const ExportOptions& optio
   check(
       options.gelu_as_tanh,
       "export: {} computes the tanh form of GELU, and the model has the exact one (activation = gelu); accept outputs "
-      "that differ a little with --gelu-as-tanh",
+      "that differ a little with `gelu_as_tanh`",
       target);
 }
 

@@ -23,7 +23,7 @@ void require(const Config& config, const std::vector<Requirement>& list, const s
   for (const Requirement& each : list) {
     const std::string value = value_text(config, each.field);
     check(std::ranges::find(each.values, value) != each.values.end(),
-          "export: {} needs {} = {}; the model has {}; --format safetensors writes any model under maki's own names",
+          "export: {} needs {} = {}; the model has {}; `format` safetensors writes any model under maki's own names",
           target, each.field, fmt::join(each.values, " or "), value);
   }
 }

@@ -30,7 +30,7 @@ std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
   }
   check<CorpusError>(any,
                      "{}: has no tokenizer (tokenizer.json, vocab.json with merges.txt, or {}); name one with "
-                     "--tokenizer FILE, or use --tokenizer byte if the ids are bytes",
+                     "`tokenizer` FILE, or use `tokenizer` byte if the ids are bytes",
                      path, directory ? kOwnTokenizerFile : own);
   return read_tokenizer(path);
 }

@@ -165,10 +165,10 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   writer->begin_validation();
   facts.val_tokens = encoder.encode(text.val);
   check<CorpusError>(facts.train_tokens > 0,
-                     "{}: leaves no training text; use more text or another --val-fraction (0: no validation)",
+                     "{}: leaves no training text; use more text or another `val_fraction` (0: no validation)",
                      fmt::join(options.sources, " "));
   check<CorpusError>(facts.val_tokens > 0 || options.val_fraction == 0,
-                     "{}: leaves no validation text{}; use more text or another --val-fraction (0: no validation)",
+                     "{}: leaves no validation text{}; use more text or another `val_fraction` (0: no validation)",
                      fmt::join(options.sources, " "), text.documents > 0 ? ", because documents are kept whole" : "");
   if (text.entropy_per_char) {
     const bool all = facts.val_tokens == 0;

@@ -105,7 +105,7 @@ std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string
     return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
   }
   check(tokenizer.vocab_size() <= foreign->most_ids,
-        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format", format,
+        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another `format`", format,
         foreign->most_ids, tokenizer.vocab_size());
   for (const std::string_view name : kForeignFiles) files.push_back(fmt::format("{}/{}", out.path, name));
   return std::make_unique<ForeignWriter>(fs, *foreign, out, tokenizer);

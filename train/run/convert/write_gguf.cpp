@@ -86,7 +86,7 @@ BpeVocabulary vocabulary_of(const Tokenizer& tokenizer) {
       tokenizer.kind());
   check(normalization_of(tokenizer) == Normalization::none,
         "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
-        "choose the format hf, or train without --normalize");
+        "choose the format hf, or train without `normalize`");
   return plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
 }
 
