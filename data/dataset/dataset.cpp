@@ -66,7 +66,7 @@ std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources) {
   if (foreign) corpus.notes = foreign->notes;
   corpus.sources = sources;
   corpus.files = {file->path};
-  corpus.hash = corpus.text_hash = file->facts.corpus_hash;
+  corpus.hash = file->facts.corpus_hash;
   corpus.characters = file->facts.characters;
   corpus.prepared = std::move(file);
   return corpus;

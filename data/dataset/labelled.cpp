@@ -42,13 +42,13 @@ std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines, Nor
   return {labels.begin(), labels.end()};
 }
 
-// Models of earlier versions may have labels that are not normalized.
 std::int32_t class_of(const std::vector<std::string>& labels, std::string_view label, Normalization form,
                       std::int64_t line) {
-  auto found = std::ranges::lower_bound(labels, label, std::less<>());
-  if (found == labels.end() || *found != label) found = std::ranges::find(labels, normalize(label, form));
-  check<CorpusError>(found != labels.end(), "line {}: its label must be one of the {} that the model knows; got {}",
-                     line + 1, labels.size(), truncate_for_message(label));
+  const std::string normalized = normalize(label, form);
+  const auto found = std::ranges::lower_bound(labels, normalized);
+  check<CorpusError>(found != labels.end() && *found == normalized,
+                     "line {}: its label must be one of the {} that the model knows; got {}", line + 1, labels.size(),
+                     truncate_for_message(label));
   return static_cast<std::int32_t>(found - labels.begin());
 }
 

@@ -140,8 +140,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
     invisible.describe(corpus.notes, options.lines);
   }
   corpus.characters = count_code_points(corpus.text);
-  corpus.text_hash = hash128_hex(corpus.text);
-  corpus.hash = corpus_hash(corpus.text_hash, corpus.joins, corpus.documents);
+  corpus.hash = corpus_hash(hash128_hex(corpus.text), corpus.joins, corpus.documents);
   return corpus;
 }
 
@@ -210,13 +209,6 @@ SplitText split_text(const Corpus& corpus, double val_fraction) {
     if (at < text.size()) split.val.push_back(text.substr(at));
   }
   return split;
-}
-
-void join_files_if_known_as(Corpus& corpus, const std::string& hash) {
-  if (corpus.hash == hash || corpus.text_hash != hash || !corpus.documents.empty()) return;
-  corpus.joins.clear();
-  corpus.files = {fmt::format("{}", fmt::join(corpus.files, " "))};
-  corpus.hash = corpus.text_hash;
 }
 
 }  // namespace maki

@@ -39,7 +39,6 @@ struct Corpus {
   /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text; for several files it also
   /// covers the joins, and for documents their beginnings instead, because they determine what is validation text.
   std::string hash;
-  std::string text_hash;  ///< XXH3-128 of the text alone, in hexadecimal
   std::int64_t characters = 0;
   std::vector<std::size_t> story_starts;  ///< byte offset of each built-in story; empty for other texts
   /// Byte offset of each document that is not empty, if the options say what a document is; else empty.
@@ -111,10 +110,5 @@ class DocumentSplit {
 /// The hash of a corpus (Corpus::hash) with this text, these joins and these documents.
 std::string corpus_hash(const std::string& text_hash, const std::vector<std::size_t>& joins,
                         const std::vector<std::size_t>& documents);
-
-/// For runs of earlier versions, which treated all files as one text with the validation part at its end and identified
-/// it by the hash of the text: if `hash` is that hash, removes the joins from the corpus, so that the run keeps its
-/// split.
-void join_files_if_known_as(Corpus& corpus, const std::string& hash);
 
 }  // namespace maki

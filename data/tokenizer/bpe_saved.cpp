@@ -57,21 +57,15 @@ constexpr std::pair<char, bool AddedToken::*> kFlags[] = {{'a', &AddedToken::alw
                                                           {'w', &AddedToken::single_word},
                                                           {'n', &AddedToken::normalized}};
 
-// Only a vocabulary with an added token that is not a usual special one is saved in version 2.
-bool needs_version_2(std::span<const AddedToken> added) {
-  return !std::ranges::all_of(added, [](const AddedToken& each) { return each == AddedToken{.id = each.id}; });
-}
-
-// In version 2, s for a special token and o for another one, and the letters of its flags.
+// s for a special token and o for another one, and the letters of its flags.
 std::string flags_text(const AddedToken& token) {
   std::string text = token.special ? "s" : "o";
   for (const auto& [letter, flag] : kFlags) text += token.*flag ? std::string(1, letter) : "";
   return text;
 }
 
-AddedToken read_added(Reader& reader, bool version_2) {
-  AddedToken token{.id = reader.number(version_2 ? ' ' : '\n')};
-  if (!version_2) return token;
+AddedToken read_added(Reader& reader) {
+  AddedToken token{.id = reader.number(' ')};
   const std::string_view flags = reader.field('\n');
   token.special = flags.starts_with('s');
   for (const auto& [letter, flag] : kFlags) token.*flag = flags.find(letter) != std::string_view::npos;
@@ -81,9 +75,6 @@ AddedToken read_added(Reader& reader, bool version_2) {
 
 std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
   Reader reader(saved);
-  const std::string_view version = reader.field('\n');
-  check<CorpusError>(version == "1" || version == "2",
-                     "tokenizer: the saved byte-pair encoding has a version that this version of maki does not know");
   BpeParts parts;
   parts.rule = reader.field(' ');
   parts.whole_pieces = reader.number(' ') == 1;
@@ -102,7 +93,7 @@ std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
     parts.merges.push_back({left, right, index.find(bytes)});
     require(parts.merges.back().merged >= 0);
   }
-  for (std::int32_t i = 0; i < specials; ++i) parts.added.push_back(read_added(reader, version == "2"));
+  for (std::int32_t i = 0; i < specials; ++i) parts.added.push_back(read_added(reader));
   require(reader.at_end());
   auto tokenizer = std::make_unique<BpeTokenizer>(std::move(parts));
   require(tokenizer->save().substr(kBpeTokenizer.header.size()) == saved);
@@ -111,21 +102,17 @@ std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kBpeTokenizer = {"bpe", "frequent sequence of bytes", "maki bpe tokenizer ", make_bpe,
+constinit const TokenizerKind kBpeTokenizer = {"bpe", "frequent sequence of bytes", "maki bpe tokenizer 1\n", make_bpe,
                                                load_bpe};
 
 std::string BpeTokenizer::save_encoding() const {
-  const bool version_2 = needs_version_2(parts_.added);
   std::string saved(kBpeTokenizer.header);
-  saved += version_2 ? "2\n" : "1\n";
   const auto to = std::back_inserter(saved);
   fmt::format_to(to, "{} {} {} {} {}\n", parts_.rule, parts_.whole_pieces ? 1 : 0, parts_.tokens.size(),
                  parts_.merges.size(), parts_.added.size());
   for (std::size_t id = 0; id < parts_.tokens.size(); ++id) (saved += to_byte_characters(parts_.tokens[id])) += '\n';
   for (const BpeMerge& merge : parts_.merges) fmt::format_to(to, "{} {}\n", merge.left, merge.right);
-  for (const AddedToken& token : parts_.added) {
-    fmt::format_to(to, "{}{}\n", token.id, version_2 ? ' ' + flags_text(token) : "");
-  }
+  for (const AddedToken& token : parts_.added) fmt::format_to(to, "{} {}\n", token.id, flags_text(token));
   return saved;
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("a directory: skipped files are reported, and a resumed run reads the 
                   {"include and exclude", "directory"});
 }
 
-TEST_CASE("the validation text has its share of every file, and a run remembers whether its files were one text") {
+TEST_CASE("the validation text has its share of every file, so one text and its pieces are different corpora") {
   const TemporaryFolder folder;
   const std::string english = small_text(), japanese = small_japanese_text();
   const std::string first = folder.write("1.txt", english), second = folder.write("2.txt", japanese),
@@ -74,17 +74,6 @@ TEST_CASE("the validation text has its share of every file, and a run remembers 
   REQUIRE(read_text(checkpoint(folder / "run", 4)) != read_text(checkpoint(folder / "one", 4)));
   finished(go_on(folder / "run"));
   require_refused(go_on(folder / "run", {both, "--max-steps", "12"}), 3, {"not the text of this run"});
-  // A run of one text resumes with the same text in two files, as a run of an earlier version does.
-  finished(go_on(folder / "one", {first, second}));
-  const std::string pieces = read_text(checkpoint(folder / "one", 8));
-  start({both}, "again");
-  finished(go_on(folder / "again"));
-  REQUIRE(read_text(checkpoint(folder / "again", 8)) == pieces);
-  const auto facts = [&](const Arguments& corpus) {
-    return json::parse(finished(run_maki(Arguments{"eval", folder / "one", "--json"} + corpus)).out);
-  };
-  REQUIRE(facts({first, second}).at("val_loss") == facts({both}).at("val_loss"));
-  REQUIRE(facts({first, second}).at("part") == "validation");
 }
 
 TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run") {

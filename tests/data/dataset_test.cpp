@@ -108,22 +108,6 @@ TEST_CASE("every file gives its share to validation, and many short files do so 
   REQUIRE(validating == 300);
 }
 
-TEST_CASE("a run that treated its files as one text gets the same text again") {
-  Corpus corpus = corpus_of("onetwo");
-  corpus.text_hash = corpus.hash;
-  corpus.hash = "of the files";
-  corpus.joins = {3};
-  Corpus same = corpus;
-  join_files_if_known_as(same, "of the files");
-  REQUIRE(same.joins == corpus.joins);
-  join_files_if_known_as(same, "another text");
-  REQUIRE(same.joins == corpus.joins);
-  join_files_if_known_as(same, corpus.text_hash);
-  REQUIRE(same.joins.empty());
-  REQUIRE(same.hash == corpus.text_hash);
-  REQUIRE(split_text(same, 0.5).val == std::vector<std::string_view>{"two"});
-}
-
 TEST_CASE("a given tokenizer is used, and characters that it lacks are an error") {
   const auto tokenizer = std::make_shared<CharTokenizer>("abcdef");
   const Dataset data = make_dataset(corpus_of(std::string(50, 'b')), 0.2, 4, "char", tokenizer);

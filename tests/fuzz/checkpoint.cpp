@@ -45,8 +45,8 @@ void read_as_checkpoint(const std::string& bytes) {
 
 std::vector<std::string> checkpoint_seeds() {
   std::vector<std::string> inputs;
-  for (const char* const run : {"classify", "seq2seq", "prior", "bpe", "transformer-xl"}) {
-    const std::string folder = fmt::format("tests/golden/schema-3/{}/checkpoints/", run);
+  for (const char* const run : {"classify", "seq2seq", "ngrams", "transformer-xl"}) {
+    const std::string folder = fmt::format("tests/golden/{}/checkpoints/", run);
     const std::string last = source_file(folder + "last");
     const ContainerReader file(std::string(MAKI_SOURCE_DIR) + "/" + folder + last.substr(0, last.find('\n')));
     std::string& input = inputs.emplace_back();

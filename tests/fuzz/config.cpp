@@ -7,7 +7,7 @@
 namespace maki::fuzz {
 namespace {
 
-// Wrong values are usage errors; a newer schema and the path of a corpus that cannot be represented are not.
+// Wrong values are usage errors; another schema and the path of a corpus that cannot be represented are not.
 bool expects(const Error&) { return true; }
 
 // Whatever it says about these, it is reported as an error.
@@ -39,7 +39,7 @@ void read_as_config(const std::string& bytes) {
 
 std::vector<std::string> config_seeds() {
   std::vector<std::string> texts = {training_toml(Config{})};
-  for (const char* const run : {"schema-1/adamw", "schema-3/seq2seq", "schema-3/lora"})
+  for (const char* const run : {"gpt", "seq2seq", "lora"})
     texts.push_back(source_file(fmt::format("tests/golden/{}/config.toml", run)));
   texts.emplace_back("corpus = ['a.txt', \"\\u732b\"]\nlearning_rate = 1e-3\nmax_steps = 20\n");
   return texts;

@@ -51,7 +51,7 @@ std::vector<std::string> container_seeds() {
   const std::string long_text(70, 'b'), path = scratch_folder() + "/written.maki";
   write_container(fs, path, {{"one", text_bytes("first")}, {"two", text_bytes(long_text)}});
   std::vector<std::string> files = {read_file_limited(posix_file_system(), path, 1 << 20),
-                                    source_file("tests/golden/schema-3/llama/checkpoints/step-00000010.maki")};
+                                    source_file("tests/golden/llama/checkpoints/step-00000005.maki")};
   remove_scratch_file("written.maki");
   return files;
 }

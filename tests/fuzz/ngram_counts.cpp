@@ -7,7 +7,7 @@
 namespace maki::fuzz {
 namespace {
 
-constexpr std::int64_t kVocabSize = 60;  // of the seed
+constexpr std::int64_t kVocabSize = 260;  // of the seed
 
 void read_as_ngram_counts(const std::string& bytes) {
   const NgramTrie trie = load_ngram_trie(bytes, kVocabSize);
@@ -16,7 +16,7 @@ void read_as_ngram_counts(const std::string& bytes) {
 
 std::vector<std::string> ngram_counts_seeds() {
   const ContainerReader file(std::string(MAKI_SOURCE_DIR) +
-                             "/tests/golden/schema-3/prior/checkpoints/step-00000010.maki");
+                             "/tests/golden/ngrams/checkpoints/step-00000005.maki");
   return {file.read("ngram_counts")};
 }
 

@@ -1,47 +1,49 @@
 #!/usr/bin/env bash
-# Creates the golden runs of a schema: small run directories that every later version of maki must load, verify, evaluate
-# and resume. Run when a schema has got a new field, with the binary that introduces it; the runs of a released schema are
-# never regenerated.
+# Creates the golden runs: small run directories that every later version of maki must load, verify, evaluate and resume.
+# Each has the checkpoint of step 5, and measurements up to step 10. Those of a released schema are never created again.
 #
-#   tests/golden/make.sh MAKI SCHEMA
+#   tests/golden/make.sh MAKI
 set -euo pipefail
 
 maki=$(realpath "$1")
 golden=$(realpath "$(dirname "$0")")
-runs=$golden/schema-$2
-[ ! -e "$runs" ] || { echo "make.sh: $runs exists; remove it first if this schema was never released" >&2 && exit 1; }
-mkdir -p "$runs"
-corpus=("$golden/corpus/en.txt" "$golden/corpus/ja.txt")
-small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-layer 1 --val-fraction 0.2
-  --eval-interval 5 --eval-batches 0 --checkpoint-interval 5 --keep-last 2 --sample-interval 0 --log-interval 1)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+texts=("$golden/corpus/en.txt" "$golden/corpus/ja.txt")
+small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-layer 1 --val-fraction 0.2 --learning-rate 0.02
+  --warmup-steps 2 --eval-interval 5 --eval-batches 0 --checkpoint-interval 5 --keep-last 1 --sample-interval 0 --log-interval 1
+  --no-counting --no-early-stop --max-steps 5)
+decaying=("${small[@]}" --lr-decay-steps 10)
 
-# Two phases of the schedule: the first checkpoint that is kept records one of them, the second both.
-"$maki" train "${corpus[@]}" --out "$runs/adamw" "${small[@]}" --dropout 0.2 --label-smoothing 0.1 --learning-rate 0.02 \
-  --warmup-steps 3 --max-steps 10
-"$maki" train --resume "$runs/adamw" --rewarm --max-steps 15 --learning-rate 0.01 --warmup-steps 2
-"$maki" train "${corpus[@]}" --out "$runs/sgd" "${small[@]}" --tokenizer byte --dtype float64 --no-bias --no-tie-weights \
-  --activation relu --optimizer sgd --momentum 0.9 --nesterov --schedule linear --learning-rate 0.1 --min-lr 0.01 \
-  --warmup-steps 0 --grad-clip 0.5 --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/init" --init-from "$runs/adamw" "${small[@]}" --optimizer adam --schedule wsd \
-  --weight-decay 0 --seed 7 --max-steps 15
-# The other kinds of models and their tasks, since schema 3.
-"$maki" train "${corpus[@]}" --out "$runs/llama" "${small[@]}" --norm rms --positions rotary --activation swiglu --no-bias \
-  --tokenizer word --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/linear" "${small[@]}" --model linear --attention random:4 --positions none \
-  --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/encoder" "${small[@]}" --model encoder --positions sinusoidal --max-steps 15
-"$maki" train "$golden/corpus/pairs.tsv" --out "$runs/seq2seq" "${small[@]}" --model seq2seq --block-size 20 \
-  --label-smoothing 0.1 --schedule inverse_sqrt --warmup-steps 4 --max-steps 15
-"$maki" train "$golden/corpus/labels.tsv" --out "$runs/classify" "${small[@]}" --model encoder --task classify \
-  --positions rotary --norm rms --block-size 20 --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/transformer-xl" "${small[@]}" --model transformer-xl --memory 12 --dropout 0.2 \
-  --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/bpe" "${small[@]}" --tokenizer bpe --vocab-size 300 --normalize nfkc --max-steps 15
-# What schema 3 adds to models and to training.
-"$maki" train "${corpus[@]}" --out "$runs/prior" "${small[@]}" --ngram-prior 4 --max-steps 15
-"$maki" train "${corpus[@]}" --out "$runs/lora" --init-from "$runs/adamw" "${small[@]}" --lora-rank 2 --max-steps 15
+train() {  # NAME CORPUS… OPTIONS…
+  rm -rf "${golden:?}/$1"
+  "$maki" train "${@:2}" --out "$golden/$1" --quiet
+}
 
-for run in adamw sgd init bpe llama linear encoder seq2seq classify transformer-xl prior lora; do
-  sed -i "s|$golden|GOLDEN|g" "$runs/$run/config.toml"
-  rm -f "$runs/$run/.lock"
-done
+# Trains a copy for five more steps, whose measurements are kept, and makes the files small.
+finish() {  # NAME
+  local run=$golden/$1 copy=$scratch/$1
+  cp -r "$run" "$copy"
+  "$maki" train --resume "$copy" --max-steps 10 --quiet
+  cp "$copy/metrics.jsonl" "$run"
+  sed -i "s|$golden|GOLDEN|g; s| *#.*||; /^$/d" "$run/config.toml"
+  rm -f "$run/.lock"
+}
+
+# Two phases of the schedule.
+train gpt "${texts[@]}" "${small[@]}" --dropout 0.2 --label-smoothing 0.1 --max-steps 3 --lr-decay-steps 3
+"$maki" train --resume "$golden/gpt" --rewarm --max-steps 5 --lr-decay-steps 10 --learning-rate 0.01 --warmup-steps 4 --quiet
+train sgd "${texts[@]}" "${decaying[@]}" --n-embd 2 --n-head 1 --tokenizer byte --dtype float64 --activation relu --optimizer sgd \
+  --momentum 0.9 --nesterov --schedule linear --learning-rate 0.1 --min-lr 0.01 --warmup-steps 0 --grad-clip 0.5
+train llama "${texts[@]}" "${decaying[@]}" --norm rms --positions rotary --activation swiglu --no-bias --n-kv-head 1 --qk-norm \
+  --conv-width 2 --tokenizer word --optimizer muon
+train lora "${texts[@]}" "${decaying[@]}" --init-from "$golden/gpt" --lora-rank 2 --optimizer adam --schedule wsd --freeze 'wte.*'
+train ngrams "${texts[@]}" "${decaying[@]}" --n-embd 2 --n-head 1 --tokenizer bpe --vocab-size 260 --normalize nfkc \
+  --ngram-prior 3 --ngram-orders 2 --ngram-rows 16
+train linear "${texts[@]}" "${decaying[@]}" --model linear --attention random:4 --positions none
+train transformer-xl "${texts[@]}" "${decaying[@]}" --model transformer-xl --memory 12 --dropout 0.2
+train encoder "${texts[@]}" "${decaying[@]}" --model encoder --positions sinusoidal --no-tie-weights
+train classify "$golden/corpus/labels.tsv" "${decaying[@]}" --model encoder --task classify --positions rotary --block-size 20
+train seq2seq "$golden/corpus/pairs.tsv" "${small[@]}" --model seq2seq --block-size 20 --label-smoothing 0.1 \
+  --schedule inverse_sqrt
+for run in "$golden"/*/config.toml; do finish "$(basename "$(dirname "$run")")"; done

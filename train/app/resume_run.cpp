@@ -43,11 +43,6 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
                          "text has {}, {} and {}; the checkpoint and the text do not match",
                          file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
                          data.train_tokens, data.val_tokens);
-  check<CheckpointError>(
-      data.labels == state.labels,
-      "{}: records other labels than the text has, which an earlier version of maki did not normalize; "
-      "start a new run",
-      file.path());
 }
 
 void refuse_options_of_new_runs(const TrainOptions& options) {

@@ -174,7 +174,6 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
 
 Corpus reread_corpus(const Config& config, const std::string& hash, const std::string& advice) {
   Corpus corpus = read_corpus(config.corpus, corpus_options(config));
-  join_files_if_known_as(corpus, hash);
   check<CorpusError>(corpus.hash == hash, "{}: is not the text of this run: its hash is {}, not {}; {}",
                      fmt::join(config.corpus, " "), corpus.hash, hash, advice);
   return corpus;

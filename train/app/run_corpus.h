@@ -49,9 +49,8 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// Requires: corpus.prepared is not null.
 std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlags& flags,
                                                 std::shared_ptr<const Tokenizer> tokenizer, Config& config);
-/// Reads config.corpus, the corpus of an existing run, again. `hash` is Corpus::hash as the run's checkpoint stores it;
-/// if an earlier version computed it, the files are one text, as they were then (join_files_if_known_as()). Throws
-/// CorpusError if the corpus has another hash, with the advice what to do then, and what read_corpus() throws.
+/// Reads config.corpus, the corpus of an existing run, again. `hash` is Corpus::hash as the run's checkpoint stores it.
+/// Throws CorpusError if the corpus has another hash, with the advice what to do then, and what read_corpus() throws.
 Corpus reread_corpus(const Config& config, const std::string& hash, const std::string& advice);
 
 /// Makes paths absolute, so that a run can be resumed from another directory. "-" and names such as "@stories" stay.

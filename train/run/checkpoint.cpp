@@ -183,7 +183,7 @@ CheckpointState read_state(const ContainerReader& file) {
       "{}: holds parameters that a program saved with save_parameters(), and is not a checkpoint of a "
       "run; load it in that program with load_parameters()",
       file.path());
-  // The configuration comes first, because a newer schema may change the form of every other section.
+  // The configuration comes first, because another schema may change the form of every other section.
   CheckpointState state;
   state.config = read_config(file);
   const std::vector<StateRecord> records = decode<StateRecord>(file, "state");

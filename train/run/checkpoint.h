@@ -68,7 +68,7 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 /// Reads and validates the sections that belong to a CheckpointState, and no others (see the functions below). Throws
 /// CorruptFile if they are damaged, if they contradict each other (configuration, tokenizer, vocabulary), or if
 /// write_checkpoint() would have written them differently; and CheckpointError if the file cannot be read or its
-/// configuration has a newer schema.
+/// configuration has another schema.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {

@@ -7,8 +7,7 @@
 namespace maki {
 
 /// Overwrites the fields that config.toml of a run sets. Throws Error for what apply_toml() rejects, and
-/// CheckpointError if the file cannot be read or is too large (the config.toml of an earlier version may list too many
-/// files of the corpus).
+/// CheckpointError if the file cannot be read or has more than kMaxConfigBytes bytes.
 void apply_stored_config(Config& config, const RunDirectory& run);
 
 }  // namespace maki

@@ -95,9 +95,7 @@ Corpus corpus_of(const EvalOptions& o, const CheckpointState& state) {
   require_effect(config, o.reading);
   if (own) return reread_corpus(config, state.corpus_hash, "to measure all of it, name it as CORPUS");
   adopt_reading_fields(o.run, o.reading, config);
-  Corpus corpus = read_corpus(config.corpus, corpus_options(config));
-  join_files_if_known_as(corpus, state.corpus_hash);
-  return corpus;
+  return read_corpus(config.corpus, corpus_options(config));
 }
 
 void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<ReportLine>& measured) {

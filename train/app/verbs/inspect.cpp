@@ -108,7 +108,7 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
                                {"vocab_size", state.vocab_size},
                                {"characters", state.characters},
                                {"corpus_hash", state.corpus_hash},
-                               {"schema", state.config.schema},
+                               {"schema", kConfigSchema},
                                {"train_tokens", state.train_tokens},
                                {"val_tokens", state.val_tokens},
                                {"config", training_json(state.config)}};

@@ -21,16 +21,15 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
-/// The newest schema of the configuration in a checkpoint, which new runs use. The first training field, or choice of
-/// one, that is added after a release raises it by one: see Field::since and docs/formats.md.
-inline constexpr std::int64_t kConfigSchema = 3;
+/// The schema of the configuration in a checkpoint. The first training field, or choice of one, that is added after a
+/// release raises it by one: see docs/formats.md.
+inline constexpr std::int64_t kConfigSchema = 1;
 
 struct Config {
   /// Heads of keys and values, and the heads that share each of them.
   std::int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
   std::int64_t heads_per_kv_head() const { return n_head / kv_heads(); }
 
-  std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
   // The presets leave these five open (empty; memory: −1), and momentum (−1), for fill_open_fields().
@@ -94,8 +93,6 @@ struct Field {
   double low = 0, high = 0;          ///< the range of a number, inclusive
   std::vector<std::string> choices;  ///< the allowed values of a string; empty: any value
   bool flag = true;                  ///< false: there is no command-line option; the field is only in TOML files
-  std::int64_t since = 1;            ///< of a training field: the first schema that contains it
-  std::string absent = {};           ///< its value in a checkpoint of an older schema, as the text of the option
   std::string usual = {};            ///< what help says instead of the default in Config; empty: nothing
 
   std::string option() const;  ///< "--" and the name, with - for _
@@ -153,11 +150,11 @@ void check_paths(const Config& config);
 /// The content of config.toml: every field, with its help as a comment. Throws what check_paths() throws, and Error if
 /// the list of sources makes the text too large to be read again.
 std::string to_toml(const Config& config);
-/// The configuration that a checkpoint stores: the training fields alone, one line each, in the canonical form of
-/// `config.schema`. A field is written only in the schemas that contain it. Schema 1 has no line `schema`.
+/// The configuration that a checkpoint stores, in its canonical form: kConfigSchema and the training fields, one line
+/// each.
 std::string training_toml(const Config& config);
-/// Parses what training_toml() wrote, in any schema up to kConfigSchema; run fields and the corpus have their defaults.
-/// Throws CheckpointError if the schema is newer, and Error if the text is not in canonical form.
+/// Parses what training_toml() wrote; run fields and the corpus have their defaults. Throws CheckpointError for another
+/// schema, and Error if the text is not in canonical form.
 Config read_training_toml(std::string_view text);
 
 /// The phases that a checkpoint of this step records: those that start before it. Adding a phase therefore changes no

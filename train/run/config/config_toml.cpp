@@ -2,6 +2,7 @@
 // stores.
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <optional>
 #include <sstream>
 #include <toml++/toml.h>
 
@@ -163,20 +164,15 @@ void apply_table(Config& config, const toml::table& table, const std::string& na
   }
 }
 
-// Removes the key `schema` from the table and returns its value. Schema 1 has no such key.
-std::int64_t take_schema(toml::table& table) {
-  const toml::node* const node = table.get("schema");
-  if (node == nullptr) return 1;
-  const toml::value<std::int64_t>* const number = node->as_integer();
-  check(number != nullptr && number->get() >= 1,
-        "its configuration: schema must be a whole number of at least 1; got {}", display_text(*node));
-  const std::int64_t schema = number->get();
-  check<CheckpointError>(schema <= kConfigSchema,
-                         "its configuration has schema {}, but this version of maki reads schemas up to {}; use the "
-                         "version that wrote it, or a newer one",
-                         schema, kConfigSchema);
+// Removes the key `schema` from the table of a checkpoint's configuration.
+void take_schema(toml::table& table) {
+  const std::optional<std::int64_t> schema = table["schema"].value_exact<std::int64_t>();
+  check(schema.has_value(), "its configuration: must have a schema, which is a whole number");
+  check<CheckpointError>(*schema == kConfigSchema,
+                         "its configuration has schema {}, but this version of maki reads schema {}; use the version "
+                         "that wrote it",
+                         *schema, kConfigSchema);
   table.erase("schema");
-  return schema;
 }
 
 }  // namespace
@@ -230,10 +226,9 @@ std::string to_toml(const Config& config) {
 }
 
 std::string training_toml(const Config& config) {
-  std::string text = config.schema == 1 ? "" : fmt::format("schema = {}\n", config.schema);
+  std::string text = fmt::format("schema = {}\n", kConfigSchema);
   for (const Field& field : fields()) {
-    if (field.is_training() && field.since <= config.schema)
-      text += fmt::format("{} = {}\n", field.name, field_text(config, field));
+    if (field.is_training()) text += fmt::format("{} = {}\n", field.name, field_text(config, field));
   }
   return text + optional_lines(config);
 }
@@ -241,13 +236,10 @@ std::string training_toml(const Config& config) {
 Config read_training_toml(std::string_view text) {
   const std::string name = "its configuration";
   toml::table table = parse(text, name);
+  take_schema(table);
   Config config;
-  config.schema = take_schema(table);
-  for (const Field& field : fields()) {
-    if (field.since > config.schema) set_field(config, field, field.absent);
-  }
   apply_table(config, table, name);
-  check(training_toml(config) == text, "its configuration is not in the canonical form of schema {}", config.schema);
+  check(training_toml(config) == text, "its configuration is not in the canonical form of schema {}", kConfigSchema);
   return config;
 }
 

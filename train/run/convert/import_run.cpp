@@ -141,7 +141,6 @@ std::string write_model_run(const CheckpointState& model, ParameterStore& store,
   state.config = of_untrained_run(model.config);
   state.config.out = out.path;
   state.config.corpus.clear();
-  state.config.schema = kConfigSchema;
   state.config.init_from = hash_of_values(store);
   validate(state.config);
   write_run(state, store, out, fs);
