@@ -98,7 +98,7 @@ TEST_CASE("a configuration of too many files is refused with a remedy") {
   std::string text = "corpus = [";
   for (int i = 0; i < 3000; ++i) text += "'a.txt', ";
   REQUIRE(toml(text + "]\n") ==
-          "some.toml: must have at most 2048 dots; got 3000; shorten its `corpus` list to the "
+          "some.toml: must have at most 2048 dots; got 3000; shorten its list of the corpus to the "
           "directory that holds the files");
 }
 
