@@ -1,18 +1,24 @@
 #!/usr/bin/env bash
-# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, and the fuzz
-# targets for a minute each. Takes hours on two cores. scripts/test.sh is the fast tier, scripts/mutate.sh tests the tests.
+# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, the fuzz
+# targets for a minute each, and with faults in the code, 200 of which are drawn. Takes hours on two cores. scripts/test.sh
+# is the fast tier.
 #
-#   scripts/check.sh [PRESET…]      default: release clang asan tsan fuzz
+#   scripts/check.sh [PRESET…]      default: release clang asan tsan fuzz mutants
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan fuzz
+[ $# -gt 0 ] || set -- release clang asan tsan fuzz mutants
 bash scripts/setup.sh catch2 librapidcheck-dev clang libomp-dev
 for preset in "$@"; do
   echo "== $preset"
   if [ "$preset" = fuzz ]; then
     scripts/fuzz.sh all 60
+    continue
+  fi
+  if [ "$preset" = mutants ]; then
+    scripts/mutate.sh --listed
+    scripts/mutate.sh 200 --seed "$(date +%Y%m)"
     continue
   fi
   cmake --preset "$preset" --log-level=WARNING
