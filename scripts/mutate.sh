@@ -1,182 +1,201 @@
 #!/usr/bin/env bash
-# Mutation testing: inserts one small fault at a time into a copy of the source, builds it and runs the tests that should
-# notice the fault. Prints the number of faults that were noticed and the names of the others. The whole list takes hours,
-# so it is not part of test.sh.
+# Mutation testing: puts one small fault at a time into a copy of the source, builds it and runs tests until one fails.
+# Prints each fault that no test noticed, and the share of those that were noticed.
 #
-#   scripts/mutate.sh [PATTERN]           tries the faults whose name or file matches the regular expression; default: all
-#   scripts/mutate.sh --check             only checks the list: files and tests exist, each fault changes exactly one place
-#   scripts/mutate.sh --list [PATTERN]    prints the faults
+#   scripts/mutate.sh N [--seed S] [--under FOLDER]
+#       tries N faults, drawn from all that tests/mutants/mutants.cpp can make in the sources (below FOLDER). A seed draws the
+#       same faults on every machine. Faults that do not compile, that leave the machine code as it is, or that
+#       tests/mutants/equivalent.txt lists, are replaced by the next ones.
+#   scripts/mutate.sh --listed [PATTERN]
+#       tries the faults of tests/mutants/files.txt, or those whose name matches; fails if one is not noticed
+#   scripts/mutate.sh --check
+#       only checks that each fault of that list changes exactly one place
 #
-# The faults are in tests/mutants/*.txt, two lines each; # starts a comment:
-#
-#   name: file: folder/test [folder/test …]
-#     sed expression (basic regular expressions)
-#
-# where folder/test stands for the test cases of test.cpp in the executable maki_tests_folder. Copies and results are kept
-# below build/mutants: an interrupted run continues, and a fault is tried again only if it, its file or its tests have
-# changed. To share the work among several processes, start the script several times.
+# A fault takes about a minute on two cores. Copy, build and results are kept below build/mutants: an interrupted run
+# continues where it was, unless a source or test has changed meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mode=run
-case ${1:-} in --check | --list) mode=${1#--} && shift ;; esac
-pattern=${1:-.}
-
-# One fault per line, tab-separated: name, file, tests, sed expression.
-faults() {
-  awk '
-    /^#/ || /^[[:space:]]*$/ { next }
-    /^[^[:space:]]/ { if (split($0, head, /:[[:space:]]*/) != 3) { print "malformed\t" FILENAME "\t-\t" $0; head[1] = "" }; next }
-    { sub(/^[[:space:]]+/, ""); printf "%s\t%s\t%s\t%s\n", head[1], head[2], head[3], $0 }
-  ' tests/mutants/*.txt
-}
-chosen() { faults | awk -F'\t' -v pattern="$pattern" '$1 ~ pattern || $2 ~ pattern'; }
-
-# Prints the source file of folder/test. It is searched by name, because an executable may contain tests from several
-# folders.
-test_file() {
-  local name=${1#*/}
-  find tests -name "$name.cpp" | head -1
-}
-
-# Whether the executable of that folder has the test.
-has_test() { # folder/test
-  find "tests/${1%%/*}" -name "${1#*/}.cpp" | grep -q .
-}
-
-# Prints an x for each place that the expression changes.
-places_changed() { # file, sed expression
-  diff --unchanged-group-format= --changed-group-format=x "$1" <(sed "$2" "$1") || true
-}
-
-check_list() {
-  local name file tests expression test bad=0 count=0 places
-  declare -A known_tests
-  complain() { echo "tests/mutants: $1: $2" >&2 && bad=1; }
-  while IFS=$'\t' read -r name file tests expression; do
-    count=$((count + 1))
-    [ -f "$file" ] || { complain "$name" "there is no file $file" && continue; }
-    places=$(places_changed "$file" "$expression")
-    [ "$places" = x ] || complain "$name" "the sed expression must change exactly one place of $file; it changes ${#places}"
-    for test in $tests; do
-      [ -z "${known_tests[$test]:-}" ] || continue
-      has_test "$test" && [ -n "$(test_file "$test")" ] || complain "$name" "there is no test $test"
-      known_tests[$test]=1
-    done
-  done < <(faults)
-  while read -r name; do complain "$name" "this name is used twice"; done < <(faults | cut -f1 | sort | uniq -d)
-  [ $bad = 0 ] && echo "$count faults, each in one place"
-  return $bad
-}
-
-case $mode in
-  check) check_list && exit 0 || exit 1 ;;
-  list) chosen | awk -F'\t' '{ printf "%-40s %-36s %s\n", $1, $2, $4 }' && exit 0 ;;
+usage() { sed -n '5,13s/^# \{0,3\}//p' "$0" >&2 && exit 2; }
+mode=draw wanted=${1:-} seed=1 under='' pattern=.
+case $wanted in
+  --check | --listed) mode=${1#--} pattern=${2:-.} ;;
+  [1-9]*) shift
+    while [ $# -gt 0 ]; do
+      case $1 in --seed) seed=$2 ;; --under) under=${2%/}/ ;; *) usage ;; esac
+      shift 2
+    done ;;
+  *) usage ;;
 esac
 
-# --- Each running process has a copy of the tree of its own.
-work=$PWD/build/mutants
-mkdir -p "$work/claims"
-for slot in $(seq 0 63); do
-  exec 9>"$work/slot-$slot.lock"
-  flock -n 9 && break
-done
-tree=$work/slot-$slot/tree
-export TMPDIR=$work/slot-$slot/tmp OMP_WAIT_POLICY=passive
-mkdir -p "$tree" "$TMPDIR"
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+# One fault per line, tab-separated: name, file, function, sed expression with the lines it applies to.
+listed() {
+  awk -v OFS='\t' '
+    /^#/ || /^[[:space:]]*$/ { next }
+    /^[^[:space:]]/ { split($0, head, /: +/); next }
+    { sub(/^ +/, ""); print head[1], head[2], head[3], head[3] == "-" ? $0 : "/^\\([^ ].*[ *&]\\)\\{0,1\\}" head[3] "(/,/^}/ {\n" $0 "\n}" }
+  ' ORS='\0' tests/mutants/files.txt
+}
+
+if [ "$mode" = check ]; then
+  count=0 bad=0
+  while IFS=$'\t' read -rd '' name file _ expression; do
+    places=$(diff --unchanged-group-format= --changed-group-format=x "$file" <(sed "$expression" "$file") || true)
+    [ "$places" = x ] || { echo "tests/mutants: $name must change one place of $file; it changes ${#places}" >&2 && bad=1; }
+    count=$((count + 1))
+  done < <(listed)
+  [ $bad = 0 ] && echo "$count faults, each in one place"
+  exit $bad
 fi
 
-# Copies only files that differ, so that only those are rebuilt. This also removes a fault that a killed run left behind.
-source_files() { (cd "$1" && find . \( -path ./build -o -path ./.git -o -path ./runs -o -path ./.cache \) -prune -o -type f -print); }
-sync_tree() {
-  local file
-  source_files . | while read -r file; do
-    cmp -s "$file" "$tree/$file" && continue
-    mkdir -p "$(dirname "$tree/$file")"
+work=$PWD/build/mutants
+tree=$work/tree results=$work/results
+export TMPDIR=$work/tmp OMP_WAIT_POLICY=passive CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+rm -rf "$TMPDIR"
+mkdir -p "$tree" "$TMPDIR"
+exec 9>"$work/lock"
+flock -n 9 || { echo "mutate.sh: is running already" >&2 && exit 1; }
+
+all_tests=(autograd kernels ops optim nn data train memory durability cli)
+build() { nice ninja -C build/release "${@/#/maki_tests_}" >"$work/build.log" 2>&1 9>&-; }
+run_tests() { # seconds, folder, tests as Catch2 selects them
+  (ulimit -v $((16 << 20)) && exec timeout -k 5 "$1" "build/release/tests/maki_tests_$2" -# "${@:3}" --abort) \
+    >"$work/test.log" 2>&1 9>&-
+}
+
+# Copies what differs, so that only this is built again, and removes a fault that a killed run left behind.
+copy_sources() {
+  local file changed=0
+  while read -rd '' file; do
+    if [ ! -f "$file" ] || cmp -s "$file" "$tree/$file"; then continue; fi
+    mkdir -p "$tree/$(dirname "$file")"
     cp "$file" "$tree/$file"
+    [[ $file == @(*.md|scripts/*|tests/mutants/*) ]] || changed=1
+  done < <(git ls-files -coz --exclude-standard)
+  while read -r file; do
+    [ -e "$file" ] || { rm "$tree/$file" && changed=1; }
+  done < <(cd "$tree" && find . -path ./build -prune -o -type f -print)
+  [ $changed = 0 ] || rm -f "$results" "$work"/seconds-*
+}
+
+# The tests pass without a fault, and their time limits the one with a fault.
+prepare() {
+  local folder begin executables options=(-DCMAKE_EXE_LINKER_FLAGS=)
+  copy_sources
+  cd "$tree"
+  ! command -v mold >/dev/null || options=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold)
+  ! command -v ccache >/dev/null || options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  cmake --preset release --log-level=WARNING -DMAKI_HOST_ONLY=ON -DMAKI_BUILD_EXAMPLES=OFF "${options[@]}" >/dev/null 9>&-
+  build "${all_tests[@]}" || { echo "mutate.sh: the build fails without a fault:" >&2 && tail -20 "$work/build.log" >&2 && exit 1; }
+  for folder in "${all_tests[@]}"; do
+    [ ! -e "$work/seconds-$folder" ] || continue
+    begin=$SECONDS
+    run_tests 3600 "$folder" || { echo "mutate.sh: tests fail without a fault:" >&2 && tail -30 "$work/test.log" >&2 && exit 1; }
+    executables=("build/release/tests/maki_tests_$folder")
+    [[ $folder != @(cli|durability) ]] || executables+=(build/release/train/maki)
+    sha256sum "${executables[@]}" >"$work/sums-$folder"
+    echo $((SECONDS - begin)) >"$work/seconds-$folder"
   done
-  source_files "$tree" | while read -r file; do [ -e "$file" ] || rm "$tree/$file"; done
+  export CCACHE_READONLY=1 # what is built from now on has a fault
 }
-build() { # folders of tests
-  local targets=("${@/#/maki_tests_}")
-  (cd "$tree" && nice cmake --build --preset release -- --quiet "${targets[@]}") >"$work/slot-$slot/build.log" 2>&1 9>&- 8>&-
-}
-# Runs the tests of one fault, folder by folder, and stops at the first failure.
-run_tests() { # time limit in seconds, tests
-  local limit=$1 folder selected test
-  shift
-  for folder in $(printf '%s\n' "${@%%/*}" | sort -u); do
-    selected=
-    for test in "$@"; do [ "${test%%/*}" = "$folder" ] && selected+="${selected:+,}[#${test#*/}]"; done
-    (ulimit -v $((16 << 20)) && exec timeout -k 5 "$limit" "$tree/build/release/tests/maki_tests_$folder" -# "$selected" --abort \
-      --warn NoTests) >"$work/slot-$slot/test.log" 2>&1 9>&- 8>&- || return 1
-  done
-}
-folders_of() { printf '%s\n' "${@%%/*}" | sort -u; }
-key_of() { # name, file, tests, sed expression
-  local test
-  { echo "$@"; cat "$2"; for test in $3; do cat "$(test_file "$test")"; done; } | sha256sum | cut -c1-16
-}
-results=$work/results.txt
-touch "$results"
-known() { grep -F -x -e "$1 $2 noticed" -e "$1 $2 survived" "$results" | tail -1 | cut -d' ' -f3 || true; }
 
-sync_tree
-(cd "$tree" && cmake --preset release --log-level=WARNING -DMAKI_BUILD_EXAMPLES=OFF >/dev/null 9>&-)
-
-# --- Runs the tests without a fault: they must pass, and their duration determines the time limit with a fault.
-declare -A seconds
-while IFS=$'\t' read -r name file tests expression; do
-  [ -z "$(known "$name" "$(key_of "$name" "$file" "$tests" "$expression")")" ] || continue
-  [ -z "${seconds[$tests]:-}" ] || continue
-  read -ra list <<<"$tests"
-  mapfile -t folders < <(folders_of "${list[@]}")
-  build "${folders[@]}" || { echo "mutate.sh: the build fails without a fault:" >&2 && tail -20 "$work/slot-$slot/build.log" >&2 && exit 1; }
-  begin=$SECONDS
-  run_tests 600 "${list[@]}" || { echo "mutate.sh: tests fail without a fault: $tests" >&2 && tail -30 "$work/slot-$slot/test.log" >&2 && exit 1; }
-  seconds[$tests]=$((SECONDS - begin + 1))
-done < <(chosen)
-
-# --- The faults, one at a time.
-while IFS=$'\t' read -r name file tests expression; do
-  exec 8>"$work/claims/$name"
-  flock -n 8 || continue
-  key=$(key_of "$name" "$file" "$tests" "$expression")
-  [ -z "$(known "$name" "$key")" ] || continue
-  read -ra list <<<"$tests"
-  mapfile -t folders < <(folders_of "${list[@]}")
-  verdict=noticed
-  if [ "$(places_changed "$file" "$expression")" != x ]; then
-    verdict="error: does not change exactly one place"
-  else
-    sed "$expression" "$file" >"$tree/$file"
-    if ! build "${folders[@]}"; then
-      verdict="error: does not compile: $(grep -m1 'error: ' "$work/slot-$slot/build.log" || true)"
-    elif run_tests $((20 + 10 * ${seconds[$tests]:-30})) "${list[@]}"; then
-      verdict=survived
-    fi
-    cp "$file" "$tree/$file"
-  fi
-  rm -rf "${TMPDIR:?}"/*
-  printf '%-40s %s\n' "$name" "$verdict"
-  flock "$results" -c "echo '$name $key ${verdict%%:*}' >>'$results'"
-done < <(chosen)
-exec 8>&-
-
-# --- Prints the score of all chosen faults, including those that other processes tried.
-noticed=0 survivors=() others=()
-while IFS=$'\t' read -r name file tests expression; do
-  case $(known "$name" "$(key_of "$name" "$file" "$tests" "$expression")") in
-    noticed) noticed=$((noticed + 1)) ;;
-    survived) survivors+=("$name") ;;
-    *) others+=("$name") ;;
+# The folders of tests, those nearest to a source first.
+tests_for() {
+  local -a near
+  case $1 in
+    autograd/kernels/*) near=(kernels ops) ;;
+    autograd/ops/* | autograd/ops.h) near=(ops autograd) ;;
+    autograd/*) near=(autograd ops) ;;
+    nn/*) near=(nn train) ;;
+    optim/*) near=(optim train) ;;
+    data/*) near=(data train) ;;
+    train/app/*) near=(cli train) ;;
+    train/*) near=(train cli) ;;
   esac
-done < <(chosen)
-tried=$((noticed + ${#survivors[@]}))
-[ $tried -gt 0 ] || { echo "no fault that matches $pattern was tried" && exit 1; }
-echo "$noticed of $tried faults were noticed ($((100 * noticed / tried)) %)"
-[ ${#survivors[@]} = 0 ] || printf 'not noticed: %s\n' "${survivors[@]}"
-[ ${#others[@]} = 0 ] || printf 'not tried (an error in the list, or another process is trying it): %s\n' "${others[@]}"
-[ ${#others[@]} = 0 ] && [ $((100 * noticed)) -ge $((95 * tried)) ]
+  printf '%s\n' "${near[@]}" "${all_tests[@]}" | awk '!seen[$0]++'
+}
+
+# The tests of a folder whose file names the function or includes the header, as Catch2 selects them: [#a],[#b].
+tests_naming() { # folder, file, function
+  grep -rlw --include='*_test.cpp' -e "${3##*::}" -e "\"${2%.*}\.h\"" "tests/$1" | sed 's|.*/\(.*\)\.cpp|[#\1]|' | paste -sd, || true
+}
+
+faulty=
+restore() { [ -z "$faulty" ] || cp "$work/original" "$tree/$faulty"; faulty=; }
+trap restore EXIT
+
+# Sets `verdict` of the fault in $work/changed: noticed, survived, invalid, or unchanged if the machine code is the same.
+try_fault() { # file, function
+  local folder selected round
+  cp "$1" "$work/original"
+  faulty=$1
+  cp "$work/changed" "$1"
+  verdict=unchanged
+  for round in first rest; do
+    for folder in $(tests_for "$1"); do
+      selected=$(tests_naming "$folder" "$1" "$2")
+      [ $round = rest ] || [ -n "$selected" ] || continue
+      if ! build "$folder"; then
+        verdict=invalid
+        grep -q 'error: ' "$work/build.log" || verdict=noticed # the new executable cannot even list its tests
+        break 2
+      fi
+      ! sha256sum --status -c "$work/sums-$folder" || continue
+      [ $round = first ] || [ -z "$selected" ] || selected="~${selected//,/~}"
+      verdict=survived
+      run_tests $((30 + 5 * $(cat "$work/seconds-$folder"))) "$folder" ${selected:+"$selected"} || { verdict=noticed; break 2; }
+    done
+  done
+  restore
+  rm -rf "${TMPDIR:?}"/*
+}
+
+# Tries the fault unless its verdict is known, and counts it.
+declare -A count=([noticed]=0 [survived]=0 [invalid]=0 [unchanged]=0 [equivalent]=0)
+judge() { # key, file, function, what to print
+  local begin=$SECONDS
+  verdict=$(grep -F -- "$1 " "$results" | cut -d' ' -f2 || true)
+  if [ -z "$verdict" ]; then
+    try_fault "$2" "$3"
+    echo "$1 $verdict" >>"$results"
+  fi
+  count[$verdict]=$((count[$verdict] + 1))
+  [ "$verdict" != survived ] || survivors+=("$4")
+  [ "$verdict" = invalid ] || printf '%3d s  %-9s  %s\n' $((SECONDS - begin)) "$verdict" "${4%%$'\n'*}"
+}
+
+prepare
+touch "$results"
+survivors=()
+if [ "$mode" = listed ]; then
+  while IFS=$'\t' read -rd '' name file function expression; do
+    [[ $name =~ $pattern ]] || continue
+    sed "$expression" "$file" >"$work/changed"
+    judge "$name" "$file" "$function" "$name: $file"
+  done < <(listed)
+else
+  ${CXX:-c++} -std=c++20 -O1 -o "$work/list" tests/mutants/mutants.cpp
+  find autograd nn optim data train \( -name '*.cpp' -o -name '*.h' \) -path "$under*" -not -path '*/bench/*' -print0 |
+    LC_ALL=C sort -z | xargs -0 "$work/list" "$seed" | LC_ALL=C sort >"$work/drawn"
+  [ -s "$work/drawn" ] || { echo "mutate.sh: there is no source below $under" >&2 && exit 2; }
+  while [ $((count[noticed] + count[survived])) -lt "$wanted" ]; do
+    IFS=$'\t' read -r rank file line function operator offset length changed by || break
+    what="$file: $function: $operator: $changed"
+    if grep -Fxq -- "$what" tests/mutants/equivalent.txt; then
+      count[equivalent]=$((count[equivalent] + 1))
+      continue
+    fi
+    { head -c "$offset" "$file" && printf %s "$by" && tail -c "+$((offset + length + 1))" "$file"; } >"$work/changed"
+    judge "$rank" "$file" "$function" "$what"$'\n'"  line $line: $(sed -n "${line}s/^ *//p" "$file")"
+  done <"$work/drawn"
+fi
+
+[ ${#survivors[@]} = 0 ] || printf '\nnot noticed: %s\n' "${survivors[@]}"
+# The interval of Wilson.
+awk -v k="${count[noticed]}" -v n=$((count[noticed] + count[survived])) 'BEGIN {
+  if (n == 0) exit
+  z = 1.96; middle = (k + z * z / 2) / (n + z * z); half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
+  printf "\n%d of %d faults were noticed: %.0f %%, 95 %% interval %.0f to %.0f %%\n", k, n, 100 * k / n, 100 * (middle - half), 100 * (middle + half)
+}'
+echo "not counted: ${count[invalid]} that do not compile, ${count[unchanged]} with the same machine code, ${count[equivalent]} listed as equivalent"
+[ "$mode" = draw ] || [ ${#survivors[@]} = 0 ]
