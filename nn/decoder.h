@@ -33,8 +33,7 @@ struct CrossAttention {
 /// Masked self-attention, cross-attention, feed-forward, each in a residual connection: [B, T, C] → [B, T, C].
 struct DecoderBlock {
   /// Self-attention is causal, whatever the options say. Of the extras, qk_norm applies to self-attention, and
-  /// zero_projections to all three branches; value_residual must be off, and the others are not used. The norms have
-  /// kNormEpsilon, not `norm_epsilon`.
+  /// zero_projections to all three branches; conv_width is not used. The norms have kNormEpsilon, not `norm_epsilon`.
   DecoderBlock(const Scope& scope, const BlockOptions& options);
 
   /// With a cache, x holds the tokens after those in the cache, as in MultiHeadAttention.

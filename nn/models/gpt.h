@@ -36,18 +36,15 @@ struct GptConfig {
   NormKind norm = NormKind::layer;
   /// With sinusoidal positions, token embeddings are multiplied by √C, as in section 3.4 of Vaswani et al. 2017.
   Positions positions = Positions::learned;
-  double position_base = 10000;  ///< of sinusoidal and rotary positions
-  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
-  BlockExtras extras = {};       ///< what GPT-2 does not have; default none
-  /// Logits become c · tanh(logits / c) with c = logit_cap, so none is larger than that; 0: they stay as they are.
-  /// Gemma Team 2024, arXiv:2408.00118, section 2.
-  double logit_cap = 0;
+  double position_base = 10000;        ///< of sinusoidal and rotary positions
+  NgramOptions ngram = {};             ///< n-gram embeddings, added to those of the tokens; default none
+  BlockExtras extras = {};             ///< what GPT-2 does not have; default none
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward networks; 0: feed_forward_width()
   double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
   /// The logits have a prior (nn/prior.h) that depends on at most this many tokens, the next one included; 0: none.
   std::int64_t ngram_prior = 0;
   /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
-  /// autograd/recompute.h); all bits stay the same. Not with input_skip or value_residual.
+  /// autograd/recompute.h); all bits stay the same.
   bool recompute_blocks = false;
   std::int64_t n_kv_head = 0;  ///< heads of keys and values, see Attention; must divide n_head; 0: n_head
 };
@@ -57,8 +54,8 @@ struct Gpt {
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
   /// 1, if n_head does not divide n_embd or n_kv_head does not divide n_head, for a dropout outside [0, 1), for a
   /// position_base that is not above 1 where it is used, for rotary positions if heads have an odd number of columns,
-  /// for a logit_cap, ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, for recompute_blocks
-  /// with input_skip or value_residual, and for n-gram options or a conv_width that are out of range.
+  /// for an ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, and for n-gram options or a
+  /// conv_width that are out of range.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);
@@ -87,19 +84,15 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
-  /// hidden(), but with layer(i, x, context) instead of block i, for tokens at positions start, start + 1, …
+  /// hidden(), but with layer(i, x) instead of block i, for tokens at positions start, start + 1, …
   /// The n-grams of the first tokens begin in the tokens `before` [B, m]; empty: none are known. If the blocks are
   /// recomputed, backward() calls copies of `layer`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
-    const Tensor embedded = embed(ids, start, before);
-    Tensor x = embedded;
-    BlockContext context;
-    BlockContext* const shared = config.extras.value_residual ? &context : nullptr;
+    Tensor x = embed(ids, start, before);
     for (std::size_t i = 0; i < h.size(); ++i) {
-      const auto block = [layer, i, shared](const Tensor& entering) { return layer(i, entering, shared); };
-      const Tensor entering = h[i].entering(x, embedded);
-      x = config.recompute_blocks ? recompute(entering, block) : block(entering);
+      const auto block = [layer, i](const Tensor& entering) { return layer(i, entering); };
+      x = config.recompute_blocks ? recompute(x, block) : block(x);
     }
     return ln_f ? (*ln_f)(x) : x;
   }
@@ -109,8 +102,8 @@ struct Gpt {
   std::optional<PriorNeeds> prior_needs() const {
     return prior_gate ? std::optional(PriorNeeds{config.vocab_size, config.ngram_prior - 1}) : std::nullopt;
   }
-  /// The output head, with logit_cap: [… C] → [… V].
-  Tensor head(const Tensor& x) const;
+  /// The output head: [… C] → [… V].
+  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   /// The output head with the prior added, if the model has one: [… C] → [… V]. Throws Error if it is missing.
   Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   /// Its weight, [V, C].

@@ -70,10 +70,10 @@ LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
   }
 }
 
-Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, BlockContext* context) const {
+Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) const {
   const MultiHeadAttention& attn = gpt.h[i].attn;
   const std::int64_t c = gpt.config.n_embd;
-  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0, context);
+  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0);
   const Tensor q = maps[i].queries(slice(qkv, 2, 0, c)), k = maps[i].keys(slice(qkv, 2, c, 2 * c));
   const Tensor v = slice(qkv, 2, 2 * c, 3 * c);
   const LinearAttention options{.n_head = gpt.config.n_head, .floor = maps[i].floor()};
@@ -83,9 +83,9 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, B
 
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const auto layer = [this, state](std::size_t i, const Tensor& x, BlockContext* context) {
+  const auto layer = [this, state](std::size_t i, const Tensor& x) {
     return gpt.h[i].with_attention(
-        x, [&](const Tensor& normed) { return attend(i, normed, state, context); },
+        x, [&](const Tensor& normed) { return attend(i, normed, state); },
         state != nullptr ? &state->recent_inputs(i) : nullptr);
   };
   if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);

@@ -25,15 +25,12 @@ std::vector<std::string> expected_names(const GptConfig& c) {
     const auto add_vector = [&](bool wanted, const char* name) {
       if (wanted) names.push_back(h + name);
     };
-    add_vector(e.input_skip && i > 0, "skip");
     for (const char* const n : {"1", "2"}) {
       const bool first = *n == '1';
       add(h + "ln_" + n);
-      add_vector(e.branch_scales, first ? "scale_1" : "scale_2");
       add_vector(e.conv_width > 0, first ? "conv_1.weight" : "conv_2.weight");
       add(h + (first ? "attn.c_attn" : "mlp.c_fc"));
       add_vector(e.qk_norm && first, "attn.qk_norm");
-      add_vector(e.value_residual && first && i > 0, "attn.value_gain");
       add(h + (first ? "attn.c_proj" : "mlp.c_proj"));
     }
   }
@@ -96,25 +93,24 @@ TEST_CASE("a gated feed-forward network has a hidden width of 8/3, rounded up to
 TEST_CASE("heads that share keys and values have fewer weights, gains and cached numbers") {
   GptConfig config = kSmall;  // two heads of six columns
   config.n_kv_head = 1;
-  config.extras.qk_norm = config.extras.value_residual = true;
+  config.extras.qk_norm = true;
   const SmallGpt gpt(config);
   const Parameter& packed = gpt.store.find("h.1.attn.c_attn.weight");
   REQUIRE(packed.shape() == Shape{12 + 6 + 6, 12});
   REQUIRE(packed.matrices() == 4);  // of six rows: two of q, k and v
   REQUIRE(gpt.store.find("h.1.attn.c_attn.bias").shape() == Shape{24});
   REQUIRE(gpt.store.find("h.1.attn.qk_norm").shape() == Shape{18});
-  REQUIRE(gpt.store.find("h.1.attn.value_gain").shape() == Shape{6});
   KvCache cache = gpt.model.make_cache(3);
   REQUIRE(cache.tensors().front().second->shape() == Shape{3, config.block_size, 2 * 6});
-  // Attention costs the same per head, and what is missing are 12 rows of each c_attn, 6 gains, and 6 values.
+  // Attention costs the same per head, and what is missing are 12 rows of each c_attn and 6 gains.
   GptConfig full = config;
   full.n_kv_head = 2;
   const SmallGpt all(full);
   REQUIRE(all.store.find("h.1.attn.c_attn.weight").matrices() == 3);
-  const std::int64_t fewer = 2 * (12 * 12 + 12 + 6) + 6;
+  const std::int64_t fewer = 2 * (12 * 12 + 12 + 6);
   REQUIRE(all.model.parameter_count() - gpt.model.parameter_count() == fewer);
   REQUIRE(all.model.flop_per_token(9) - gpt.model.flop_per_token(9) == 6.0 * static_cast<double>(fewer));
-  REQUIRE(all.model.activation_bytes(2, 9) - gpt.model.activation_bytes(2, 9) == 2 * 9 * 2 * 3 * 12 * 4);
+  REQUIRE(all.model.activation_bytes(2, 9) - gpt.model.activation_bytes(2, 9) == 2 * 9 * 2 * 2 * 12 * 4);
   config.n_kv_head = 3;
   ParameterStore store;
   REQUIRE_THROWS_WITH(Gpt(Scope(store), config),

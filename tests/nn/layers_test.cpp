@@ -33,22 +33,13 @@ class PlainGpt {
       }
     }
     if (gpt_.ngram) add_ngrams(x, ids);
-    const Matrix embedded = x;
-    Matrix values;  // of the first block
     for (std::int64_t i = 0; i < c_.n_layer; ++i) {
       const std::string h = "h." + std::to_string(i);
-      if (c_.extras.input_skip && i > 0) add_scaled(x, embedded, 0, h + ".skip");
-      x = residual(x, h + ".ln_1",
-                   [&](const Matrix& y) { return scaled(attention(conv(y, h, "1"), h + ".attn", values), h, "1"); });
-      x = residual(x, h + ".ln_2",
-                   [&](const Matrix& y) { return scaled(feed_forward(conv(y, h, "2"), h + ".mlp"), h, "2"); });
+      x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(conv(y, h, "1"), h + ".attn"); });
+      x = residual(x, h + ".ln_2", [&](const Matrix& y) { return feed_forward(conv(y, h, "2"), h + ".mlp"); });
     }
     if (c_.norm_order == NormOrder::pre) x = norm(x, "ln_f");
-    x = linear(x, c_.tie_weights ? "wte" : "lm_head");
-    for (std::vector<double>& row : x) {
-      for (double& v : row) v = c_.logit_cap > 0 ? c_.logit_cap * std::tanh(v / c_.logit_cap) : v;
-    }
-    return x;
+    return linear(x, c_.tie_weights ? "wte" : "lm_head");
   }
 
  private:
@@ -71,19 +62,6 @@ class PlainGpt {
         for (std::size_t c = 0; row >= 0 && c < x[t].size(); ++c) x[t][c] += weight("ngram.weight", size(row), c);
       }
     }
-  }
-  // x[t][begin + i] += weight[i] · y[t][i]
-  void add_scaled(Matrix& x, const Matrix& y, std::size_t begin, const std::string& vector) const {
-    for (std::size_t t = 0; t < x.size(); ++t) {
-      for (std::size_t i = 0; i < y[t].size(); ++i) x[t][begin + i] += weight(vector, 0, i) * y[t][i];
-    }
-  }
-  Matrix scaled(Matrix x, const std::string& h, const char* number) const {
-    if (!c_.extras.branch_scales) return x;
-    for (std::vector<double>& row : x) {
-      for (std::size_t i = 0; i < row.size(); ++i) row[i] *= weight(h + ".scale_" + number, 0, i);
-    }
-    return x;
   }
   Matrix conv(const Matrix& x, const std::string& h, const char* number) const {
     if (c_.extras.conv_width == 0) return x;
@@ -170,15 +148,10 @@ class PlainGpt {
     return 0;
   }
 
-  // `values` are those of the first block, which sets them.
-  Matrix attention(const Matrix& x, const std::string& layer, Matrix& values) const {
+  Matrix attention(const Matrix& x, const std::string& layer) const {
     Matrix qkv = linear(x, layer + ".c_attn");
     const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
     const std::size_t share = c_.n_kv_head > 0 ? size(c_.n_head / c_.n_kv_head) : 1, kv = c / share;
-    if (!values.empty() && c_.extras.value_residual) add_scaled(qkv, values, c + kv, layer + ".value_gain");
-    if (values.empty()) {
-      for (const std::vector<double>& row : qkv) values.emplace_back(row.end() - static_cast<long>(kv), row.end());
-    }
     if (c_.extras.qk_norm) normalize_heads(qkv, c + kv, d, layer + ".qk_norm");
     if (c_.positions == Positions::rotary) rotate(qkv, c + kv, d);
     Matrix y(x.size(), std::vector<double>(c));

@@ -14,8 +14,7 @@ namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
-inline constexpr BlockExtras kAllExtras{
-    .qk_norm = true, .conv_width = 4, .input_skip = true, .value_residual = true, .branch_scales = true};
+inline constexpr BlockExtras kAllExtras{.qk_norm = true, .conv_width = 4};
 
 /// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At initial values attention is
 /// nearly uniform, and comparisons would show little.
@@ -53,9 +52,6 @@ inline std::vector<GptConfig> gpt_variants() {
   add([](GptConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
   add([](GptConfig& c) { c.extras.qk_norm = true; });
   add([](GptConfig& c) { c.extras.conv_width = 3; });
-  add([](GptConfig& c) { c.extras.input_skip = c.extras.branch_scales = true; });
-  add([](GptConfig& c) { c.extras.value_residual = true; });
-  add([](GptConfig& c) { c.logit_cap = 8; });
   add([](GptConfig& c) {
     c.ffn_width = 20;
     c.norm_epsilon = 1e-3;
@@ -65,7 +61,6 @@ inline std::vector<GptConfig> gpt_variants() {
     c.positions = Positions::rotary;
     c.norm = NormKind::rms;
     c.ngram = {.orders = {2}, .rows = 60};
-    c.logit_cap = 5;
   });
   add([](GptConfig& c) {  // the original Transformer's order with LLaMA's parts
     c.norm_order = NormOrder::post;
@@ -98,9 +93,8 @@ inline std::string describe(const GptConfig& c) {
   return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
          to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "") +
          (c.ngram.orders.empty() ? "" : ", n-grams") + (c.extras.qk_norm ? ", qk_norm" : "") +
-         (c.extras.conv_width > 0 ? ", conv" : "") + (c.extras.input_skip ? ", skip" : "") +
-         (c.extras.branch_scales ? ", scales" : "") + (c.extras.value_residual ? ", value residual" : "") +
-         (c.logit_cap > 0 ? ", cap" : "") + (c.ffn_width > 0 ? ", width" : "") + (c.n_kv_head > 0 ? ", grouped" : "");
+         (c.extras.conv_width > 0 ? ", conv" : "") + (c.ffn_width > 0 ? ", width" : "") +
+         (c.n_kv_head > 0 ? ", grouped" : "");
 }
 
 struct SmallGpt {

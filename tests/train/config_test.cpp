@@ -295,8 +295,6 @@ TEST_CASE("the rules between fields") {
   using Change = void (*)(Config&);
   for (const Change extra :
        {Change([](Config& c) { c.qk_norm = true; }), Change([](Config& c) { c.conv_width = 4; }),
-        Change([](Config& c) { c.input_skip = true; }), Change([](Config& c) { c.value_residual = true; }),
-        Change([](Config& c) { c.branch_scales = true; }), Change([](Config& c) { c.logit_cap = 30; }),
         Change([](Config& c) { c.zero_projections = true; }), Change([](Config& c) { c.ffn_width = 100; }),
         Change([](Config& c) { c.norm_epsilon = 1e-6; })}) {
     REQUIRE(said(extra).empty());

@@ -45,11 +45,8 @@ std::vector<Dependence> model_dependences() {
       {"attention", "model", {"linear"}, false, "softmax"},
       {"memory", "model", {"transformer-xl"}, false, "0", true},
       {"recompute_blocks", "model", recomputing, false, "false", true},
-      {"input_skip", "n_layer", {"1"}, true, "false"},
-      {"value_residual", "n_layer", {"1"}, true, "false"},
   };
-  for (const char* const name : {"qk_norm", "conv_width", "input_skip", "value_residual", "branch_scales", "logit_cap",
-                                 "ffn_width", "norm_epsilon", "zero_projections"})
+  for (const char* const name : {"qk_norm", "conv_width", "ffn_width", "norm_epsilon", "zero_projections"})
     list.push_back({name, "model", deep, false, value_text(Config(), name), true});
   return list;
 }
