@@ -9,12 +9,12 @@ namespace maki {
 namespace {
 
 Parameter* qk_norm_or_none(const Scope& scope, const BlockOptions& o) {
-  return o.extras.qk_norm ? &scope.parameter("qk_norm", {o.n_embd + o.kv_width()}, init::constant(1)) : nullptr;
+  return o.qk_norm ? &scope.parameter("qk_norm", {o.n_embd + o.kv_width()}, init::constant(1)) : nullptr;
 }
 
 std::optional<ShortConv> conv_or_none(const Scope& scope, const BlockOptions& o) {
-  if (o.extras.conv_width == 0) return std::nullopt;
-  return std::optional<ShortConv>(std::in_place, scope, o.n_embd, o.extras.conv_width);
+  if (o.conv_width == 0) return std::nullopt;
+  return std::optional<ShortConv>(std::in_place, scope, o.n_embd, o.conv_width);
 }
 
 Attention attention_options(const BlockOptions& o) {
@@ -40,7 +40,7 @@ std::int64_t BlockOptions::hidden_width() const {
 }
 
 double BlockOptions::projection_init_std(std::int64_t in, std::int64_t out) const {
-  return extras.zero_projections ? kZeroWeights : init_std(in, out, projection_std);
+  return zero_projections ? kZeroWeights : init_std(in, out, projection_std);
 }
 
 const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
@@ -90,7 +90,7 @@ std::int64_t block_parameter_count(const BlockOptions& o) {
   const std::int64_t c = o.n_embd, hidden = o.hidden_width();
   const std::int64_t fc = columns_per_output(o.activation) * hidden,
                      biases = o.bias ? o.qkv_width() + (1 + 1) * c + fc : 0,
-                     extras = 2 * o.extras.conv_width * c + (o.extras.qk_norm ? c + o.kv_width() : 0);
+                     extras = 2 * o.conv_width * c + (o.qk_norm ? c + o.kv_width() : 0);
   return (o.qkv_width() + c) * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extras;
 }
 

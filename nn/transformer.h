@@ -32,21 +32,6 @@ enum class Init : std::uint8_t {
   xavier  ///< from N(0, 2 / (in + out)); q‖k‖v is one matrix, gate and up are two: Glorot and Bengio 2010
 };
 
-/// Parts of a block that GPT-2 does not have; all are off by default. What each of them brings: docs/learning.md.
-struct BlockExtras {
-  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
-  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
-  bool qk_norm = false;
-  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
-  /// identity (in post-norm order, two norms).
-  bool zero_projections = false;
-  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
-  /// kMaxConvWidth; 0: none.
-  std::int64_t conv_width = 0;
-
-  bool operator==(const BlockExtras&) const = default;
-};
-
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
@@ -59,9 +44,19 @@ struct BlockOptions {
   /// Of the initial weights of the two projections that end in the residual path; only for Init::gpt2.
   double projection_std = kInitStd;
   Init init = Init::gpt2;
-  BlockExtras extras = {};
+  // Parts that GPT-2 does not have. What each of them brings: docs/learning.md.
+  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
+  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
+  bool qk_norm = false;
+  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
+  /// identity (in post-norm order, two norms).
+  bool zero_projections = false;
+  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
+  /// kMaxConvWidth; 0: none.
+  std::int64_t conv_width = 0;
+
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
-  double norm_epsilon = kNormEpsilon;  ///< of both norms
+  double norm_epsilon = kNormEpsilon;  ///< of the norms
 
   /// The hidden width F of the feed-forward network.
   std::int64_t hidden_width() const;

@@ -1,79 +1,23 @@
 #include "nn/models/gpt.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/core/check.h"
 
 namespace maki {
-namespace {
-
-const GptConfig& checked(const GptConfig& c) {
-  check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
-        "gpt: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}", c.n_layer,
-        c.n_head, c.n_embd, c.block_size, c.vocab_size);
-  check(c.n_embd % c.n_head == 0, "gpt: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
-  check(c.n_kv_head == 0 || (c.n_kv_head >= 1 && c.n_head % c.n_kv_head == 0),
-        "gpt: n_kv_head must be 0 or divide n_head; got {} and {}", c.n_kv_head, c.n_head);
-  check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
-  check(c.ffn_width >= 0, "gpt: ffn_width must be at least 0; got {}", c.ffn_width);
-  check(c.ngram_prior >= 0, "gpt: ngram_prior must be at least 0; got {}", c.ngram_prior);
-  check(c.norm_epsilon > 0, "gpt: norm_epsilon must be above 0; got {}", c.norm_epsilon);
-  return c;
-}
-
-BlockOptions block_options(const GptConfig& c, DType dtype) {
-  return {.n_embd = c.n_embd,
-          .n_head = c.n_head,
-          .n_kv_head = c.n_kv_head,
-          .causal = true,
-          .bias = c.bias,
-          .dropout = c.dropout,
-          .activation = c.activation,
-          .norm_order = c.norm_order,
-          .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
-          .extras = c.extras,
-          .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon,
-          .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
-}
-
-}  // namespace
-
-Gpt::Gpt(const Scope& scope, const GptConfig& c)
-    : config(checked(c)), dtype(scope.dtype()), wte(scope / "wte", c.vocab_size, c.n_embd), drop{c.dropout} {
-  if (c.positions == Positions::learned) wpe.emplace(scope / "wpe", c.block_size, c.n_embd);
-  if (c.positions == Positions::sinusoidal) {
-    sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
-  }
-  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
-  const BlockOptions options = block_options(c, scope.dtype());
+Gpt::Gpt(const Scope& scope, const TransformerConfig& c)
+    : config(checked("gpt", c)),
+      dtype(scope.dtype()),
+      wte(scope / "wte", c.vocab_size, c.n_embd),
+      input(scope, c),
+      drop{c.dropout} {
+  const BlockOptions options = block_options(c, dtype);
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, head_std(c.ngram_prior, kInitStd),
                     kOutputLayer);
   if (c.ngram_prior > 0) prior_gate.emplace(scope / "prior", c.n_embd);
-}
-
-// Embeds tokens at positions start … start + T − 1, before which `before` was read: [B, T] → [B, T, C].
-Tensor Gpt::embed(const Tensor& ids, std::int64_t start, const Tensor& before) const {
-  const Tensor x = tokens_and_positions(ids, start);
-  return drop(ngram ? add(x, (*ngram)(ids, before)) : x);
-}
-
-Tensor Gpt::tokens_and_positions(const Tensor& ids, std::int64_t start) const {
-  check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "gpt: ids must be int32 [B, T]; got {} {}",
-        to_string(ids.dtype()), ids.shape());
-  const std::int64_t end = start + ids.shape()[1];
-  check(!wpe || end <= config.block_size,
-        "gpt: a sequence has at most block_size = {} tokens, because learned positions end there; got {}",
-        config.block_size, end);
-  const Tensor tokens = wte(ids);
-  if (wpe) return add(tokens, slice(wpe->weight, 0, start, end));
-  if (!sinusoids) return tokens;
-  return add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), sinusoids->rows(start, end));
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
@@ -100,8 +44,8 @@ Tensor Gpt::hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntro
 }
 
 KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
-  const std::int64_t kv_width = config.n_embd / config.n_head * h.front().attn.options.kv_heads();
-  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, kv_width, dtype, recent_tokens());
+  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, config.kv_width(), dtype,
+                 config.recent_tokens());
 }
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) const {
@@ -119,13 +63,13 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) 
 std::int64_t Gpt::parameter_count() const {
   const BlockOptions block = block_options(config, dtype);
   const std::int64_t tables = config.vocab_size * config.n_embd * (config.tie_weights ? 1 : 2);
-  const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
+  const std::int64_t ngrams = input.ngram_parameter_count();
   return tables + ngrams + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0) +
          (prior_gate ? config.n_embd + 1 : 0);
 }
 
 std::int64_t Gpt::flop_parameter_count() const {
-  const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
+  const std::int64_t ngrams = input.ngram_parameter_count();
   return parameter_count() - ngrams - (config.tie_weights ? 0 : config.vocab_size * config.n_embd);
 }
 
@@ -145,8 +89,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const BlockOptions options = block_options(config, dtype);
   const std::int64_t hidden = options.hidden_width(), qkv = options.qkv_width();
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
-  const std::int64_t extras =
-      (config.extras.qk_norm ? qkv + 2 * config.n_head : 0) + (config.extras.conv_width > 0 ? 2 * width : 0);
+  const std::int64_t extras = (config.qk_norm ? qkv + 2 * config.n_head : 0) + (config.conv_width > 0 ? 2 * width : 0);
   const std::int64_t block = 5 * width + qkv + layer + extras + config.n_head + 4;
   const std::int64_t blocks = config.recompute_blocks ? config.n_layer * width + block : config.n_layer * block;
   const std::int64_t saved = blocks + 2 * width;

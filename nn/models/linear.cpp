@@ -58,10 +58,8 @@ std::vector<std::pair<std::string, Tensor*>> LinearState::tensors() {
   return list;
 }
 
-LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
-    : attention(config.attention), gpt(scope, config.gpt) {
+LinearModel::LinearModel(const Scope& scope, const LinearConfig& c) : attention(c.attention), gpt(scope, c) {
   if (attention.kind == AttentionForm::Kind::softmax) return;
-  const GptConfig& c = config.gpt;
   check(c.n_kv_head == 0 || c.n_kv_head == c.n_head,
         "linear: n_kv_head must be 0 or n_head, because heads cannot share features; got {} and {}", c.n_kv_head,
         c.n_head);
@@ -97,7 +95,7 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
 
 double LinearModel::flop_per_token(std::int64_t length) const {
   if (maps.empty()) return gpt.flop_per_token(length);
-  const GptConfig& c = gpt.config;
+  const TransformerConfig& c = gpt.config;
   const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
   const double heads = static_cast<double>(c.n_layer * c.n_head);
   return 6 * static_cast<double>(flop_parameter_count()) + 3 * heads * (state + 2 * maps[0].flop());
@@ -121,11 +119,11 @@ std::int64_t LinearModel::activation_bytes(std::int64_t batch, std::int64_t leng
 
 std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
   check(!source, "linear: takes no source; got one of shape {}", source.shape());
-  const GptConfig& c = gpt.config;
+  const TransformerConfig& c = gpt.config;
   if (maps.empty()) return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
-  const std::int64_t capacity = gpt.wpe ? c.block_size : State::kUnlimitedCapacity;
+  const std::int64_t capacity = gpt.input.wpe ? c.block_size : State::kUnlimitedCapacity;
   return std::make_unique<LinearState>(c.n_layer, batch, c.n_head, maps[0].features(), c.n_embd / c.n_head, capacity,
-                                       gpt.dtype, gpt.recent_tokens());
+                                       gpt.dtype, c.recent_tokens());
 }
 
 Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {

@@ -22,8 +22,7 @@
 
 namespace maki {
 
-struct LinearConfig {
-  GptConfig gpt;
+struct LinearConfig : TransformerConfig {
   AttentionForm attention = {.kind = AttentionForm::Kind::elu};
 };
 
