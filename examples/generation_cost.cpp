@@ -55,7 +55,7 @@ int main(int count, char** arguments) {
                arguments[1]);
     return 2;
   }
-  const GptConfig config{
+  const TransformerConfig config{
       .n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = tokens, .vocab_size = 64, .positions = Positions::rotary};
   ParameterStore gpt_store, linear_store;
   const GptModel gpt(Scope(gpt_store), config);

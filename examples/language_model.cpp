@@ -16,7 +16,7 @@ int main() {
   const std::vector<std::int32_t> tokens = tokenizer.encode(text);
 
   ParameterStore store;
-  const GptConfig config{
+  const TransformerConfig config{
       .n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = kBlock, .vocab_size = tokenizer.vocab_size()};
   const GptModel model(Scope(store), config);
   store.seal(/*seed=*/1);

@@ -57,7 +57,7 @@ int main() {
   for (std::int64_t at = 0; at < kLong; at += kRange) fmt::print("{:>8}", fmt::format("{}-{}", at, at + kRange - 1));
   for (const Positions positions : {Positions::sinusoidal, Positions::rotary, Positions::none, Positions::learned}) {
     ParameterStore store;
-    GptConfig config{.n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = kBlock, .positions = positions};
+    TransformerConfig config{.n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = kBlock, .positions = positions};
     config.vocab_size = tokenizer.vocab_size();
     const Gpt model(Scope(store), config);
     store.seal(/*seed=*/1);

@@ -29,7 +29,7 @@ std::pair<Tensor, Tensor> trained_queries_and_keys() {
   const CharTokenizer tokenizer(text);
   const std::vector<std::int32_t> tokens = tokenizer.encode(text);
   ParameterStore store;
-  GptConfig config{.n_layer = 2, .n_head = kWidth / kSize, .n_embd = kWidth, .block_size = kBlock};
+  TransformerConfig config{.n_layer = 2, .n_head = kWidth / kSize, .n_embd = kWidth, .block_size = kBlock};
   config.vocab_size = tokenizer.vocab_size();
   const Gpt gpt(Scope(store), config);
   store.seal(/*seed=*/1);
@@ -46,7 +46,7 @@ std::pair<Tensor, Tensor> trained_queries_and_keys() {
     tape.backward(loss);
     optimizer.step(/*learning_rate=*/3e-3);
   }
-  const Tensor x = gpt.h[0](gpt.wte(ids) + gpt.wpe->weight);
+  const Tensor x = gpt.h[0](gpt.wte(ids) + gpt.input.wpe->weight);
   const Tensor qkv = reshape(gpt.h[1].attn.project(gpt.h[1].ln_1(x), 0), {kTokens, 3 * kWidth});
   const Tensor scaled = convert(qkv, DType::float64) * std::pow(kSize, -0.25);
   return {slice(scaled, 1, 0, kSize), slice(scaled, 1, kWidth, kWidth + kSize)};

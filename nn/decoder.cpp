@@ -29,11 +29,11 @@ Tensor CrossAttention::operator()(const Tensor& x, const CrossKeys& source) cons
 
 DecoderBlock::DecoderBlock(const Scope& scope, const BlockOptions& o)
     : residual{o.norm_order, {o.dropout}},
-      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
+      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       attn(scope / "attn", causal(o)),
-      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
+      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       cross(scope / "cross", o),
-      ln_3(scope / "ln_3", o.n_embd, o.norm, o.bias),
+      ln_3(scope / "ln_3", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       mlp(scope / "mlp", o) {}
 
 }  // namespace maki

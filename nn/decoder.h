@@ -17,8 +17,8 @@ struct CrossKeys {
 /// Multi-head attention whose queries come from the decoder and whose keys and values come from the encoder:
 /// c_proj(attention(c_q(x), c_kv(memory))), [B, T, C] → [B, T, C]. Section 3.2.3.
 struct CrossAttention {
-  /// Throws Error unless n_head divides n_embd. Of the options, `causal`, `n_kv_head`, `rotary` and all extras but
-  /// zero_projections are not used.
+  /// Throws Error unless n_head divides n_embd. Of the options, `causal`, `n_kv_head`, `rotary`, `qk_norm` and
+  /// `conv_width` are not used.
   CrossAttention(const Scope& scope, const BlockOptions& options);
 
   /// k‖v of the encoder's output: memory [B, S, C] → [B, S, 2C]. Independent of the decoder's tokens, so that
@@ -32,9 +32,7 @@ struct CrossAttention {
 
 /// Masked self-attention, cross-attention, feed-forward, each in a residual connection: [B, T, C] → [B, T, C].
 struct DecoderBlock {
-  /// Self-attention is causal, whatever the options say. Of the extras, qk_norm applies to self-attention, and
-  /// zero_projections to all three branches; value_residual must be off, and the others are not used. The norms have
-  /// kNormEpsilon, not `norm_epsilon`.
+  /// Self-attention is causal, whatever the options say, and alone has `qk_norm`; `conv_width` is not used.
   DecoderBlock(const Scope& scope, const BlockOptions& options);
 
   /// With a cache, x holds the tokens after those in the cache, as in MultiHeadAttention.

@@ -28,9 +28,9 @@ Tensor DistanceAttention::attend(const Tensor& x, const Tensor& kv, const Tensor
 DistanceBlock::DistanceBlock(const Scope& scope, const BlockOptions& o,
                              const std::shared_ptr<const PositionTable>& encodings)
     : residual{o.norm_order, {o.dropout}},
-      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
+      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       attn(scope / "attn", o, encodings),
-      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
+      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       mlp(scope / "mlp", o) {}
 
 std::int64_t distance_block_parameter_count(const BlockOptions& o) {

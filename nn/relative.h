@@ -16,7 +16,7 @@ namespace maki {
 /// it has none. u and v belong to the layer, as in the code of the paper with `untie_r`.
 struct DistanceAttention {
   /// `encodings` are sinusoidal_positions() of width C. Throws Error unless n_head divides n_embd. Of the options,
-  /// `causal`, `n_kv_head`, `rotary` and all extras but zero_projections are not used: this attention is always causal.
+  /// `causal`, `n_kv_head`, `rotary`, `qk_norm` and `conv_width` are not used: this attention is always causal.
   DistanceAttention(const Scope& scope, const BlockOptions& options, std::shared_ptr<const PositionTable> encodings);
 
   /// x [B, T, C], seen [B, S, C], of which the last T tokens are x → [B, T, C].
@@ -38,7 +38,7 @@ struct DistanceAttention {
 /// Attention over the memory and the tokens themselves, then feed-forward, each in a residual connection: [B, T, C] →
 /// [B, T, C].
 struct DistanceBlock {
-  /// Of the options, those that DistanceAttention does not use and `norm_epsilon`, which is kNormEpsilon, are not used.
+  /// The options that DistanceAttention does not use are not used.
   DistanceBlock(const Scope& scope, const BlockOptions& options, const std::shared_ptr<const PositionTable>& encodings);
   /// memory [B, M, C]: what entered this block for the M tokens before x, detached; an empty handle if there were none.
   Tensor operator()(const Tensor& x, const Tensor& memory) const {
@@ -61,8 +61,8 @@ struct DistanceBlock {
   Tensor normed(const Tensor& memory) const { return residual.order == NormOrder::pre ? ln_1(memory) : memory; }
 };
 
-/// How many parameters a DistanceBlock has with these options. Requires: no extras but zero_projections, and n_kv_head
-/// 0 or n_head.
+/// How many parameters a DistanceBlock has with these options. Requires: neither qk_norm nor conv_width, and
+/// n_kv_head 0 or n_head.
 std::int64_t distance_block_parameter_count(const BlockOptions& options);
 
 }  // namespace maki

@@ -1,17 +1,23 @@
 #include "nn/token_input.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/core/check.h"
 
 namespace maki {
 
-TokenInput::TokenInput(const Scope& scope, const TokenInputOptions& o) : options(o) {
-  if (o.positions == Positions::learned) wpe.emplace(scope / "wpe", o.block_size, o.n_embd, o.std);
-  if (o.positions == Positions::sinusoidal) {
-    sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, o.n_embd, o.base, scope.dtype());
+TokenInput::TokenInput(const Scope& scope, const TransformerConfig& c)
+    : TokenInput(scope, c, c.positions == Positions::sinusoidal ? std::sqrt(static_cast<double>(c.n_embd)) : 1,
+                 kInitStd) {}
+
+TokenInput::TokenInput(const Scope& scope, const TransformerConfig& c, double factor_of_tokens, double std)
+    : block_size(c.block_size), factor(factor_of_tokens) {
+  if (c.positions == Positions::learned) wpe.emplace(scope / "wpe", c.block_size, c.n_embd, std);
+  if (c.positions == Positions::sinusoidal) {
+    sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
   }
-  if (!o.ngram.orders.empty()) ngram.emplace(scope / "ngram", o.vocab_size, o.n_embd, o.ngram);
+  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
 }
 
 Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start,
@@ -19,11 +25,11 @@ Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tens
   check(ids && ids.dtype() == DType::int32 && ids.shape().rank() == 2, "{}: ids must be int32 [B, T]; got {} {}", model,
         ids ? to_string(ids.dtype()) : "none", ids ? ids.shape() : Shape{});
   const std::int64_t end = start + ids.shape()[1];
-  check(!wpe || end <= options.block_size,
+  check(!wpe || end <= block_size,
         "{}: learned positions end at block_size = {} tokens; got {} (sinusoidal positions have no end)", model,
-        options.block_size, end);
+        block_size, end);
   Tensor x = embedding(table, ids);
-  if (options.factor != 1) x = scale(x, options.factor);
+  if (factor != 1) x = scale(x, factor);
   if (wpe) x = add(x, slice(wpe->weight, 0, start, end));
   if (sinusoids) x = add(x, sinusoids->rows(start, end));
   return ngram ? add(x, (*ngram)(ids, before)) : x;

@@ -7,26 +7,16 @@
 #include <memory>
 #include <optional>
 
-#include "nn/layers.h"
-#include "nn/ngram.h"
-#include "nn/positions.h"
+#include "nn/transformer_config.h"
 
 namespace maki {
 
-struct TokenInputOptions {
-  std::int64_t n_embd = 0, block_size = 0;      ///< block_size: how many positions are learned; else not used
-  Positions positions = Positions::sinusoidal;  ///< rotary ones, which attention adds, count as none here
-  double base = 10000;                          ///< of sinusoidal positions, above 1
-  double factor = 1;                            ///< of the token embeddings: √C in section 3.4
-  double std = kInitStd;                        ///< of the initial learned positions
-  std::int64_t vocab_size = 0;                  ///< of the n-grams; without them, it is not needed
-  NgramOptions ngram = {};                      ///< default: none
-};
-
 /// x = factor · table[ids] + positions [+ ngram(ids)]: ids [B, T] int32 and table [V, C] → [B, T, C].
 struct TokenInput {
-  /// Creates wpe, [block_size, C], if positions are learned, and `ngram` if there are orders.
-  TokenInput(const Scope& scope, const TokenInputOptions& options);
+  /// Creates wpe, [block_size, C], from N(0, std²), if positions are learned, and `ngram` if there are orders. Rotary
+  /// positions, which attention adds, count as none here. The factor of sinusoidal positions alone is √C by default.
+  TokenInput(const Scope& scope, const TransformerConfig& config);
+  TokenInput(const Scope& scope, const TransformerConfig& config, double factor, double std);
   /// The first token is at position `start`, after the tokens `before` [B, m] (empty: none are known), with which its
   /// n-grams begin. Throws Error, with the name of the model, for ids of another type or shape and for tokens beyond
   /// the learned positions; and if an id is outside [0, V).
@@ -36,7 +26,8 @@ struct TokenInput {
   /// Elements of the n-gram embeddings.
   std::int64_t ngram_parameter_count() const { return ngram ? ngram->weight.shape().numel() : 0; }
 
-  TokenInputOptions options;
+  std::int64_t block_size;
+  double factor;
   std::optional<Embedding> wpe;
   std::shared_ptr<const PositionTable> sinusoids;  // null for other positions
   std::optional<NgramEmbedding> ngram;

@@ -32,37 +32,6 @@ enum class Init : std::uint8_t {
   xavier  ///< from N(0, 2 / (in + out)); q‖k‖v is one matrix, gate and up are two: Glorot and Bengio 2010
 };
 
-/// Parts of a block that GPT-2 does not have; all are off by default. What each of them brings: docs/learning.md.
-struct BlockExtras {
-  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
-  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
-  bool qk_norm = false;
-  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
-  /// identity (in post-norm order, two norms).
-  bool zero_projections = false;
-  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
-  /// kMaxConvWidth; 0: none.
-  std::int64_t conv_width = 0;
-  /// Each block after the first begins with x + skip · x0, where x0 is what entered the first one and skip [C] is
-  /// learned, initially 0.
-  bool input_skip = false;
-  /// The values of each block after the first become v + value_gain · v0, where v0 are those of the first one and
-  /// value_gain, one number for each column of v, is learned, initially 0. Zhou et al. 2024, arXiv:2410.17897.
-  bool value_residual = false;
-  /// The output of each branch is multiplied by a learned vector [C], initially 1. Touvron et al. 2021,
-  /// arXiv:2103.17239, section 2.
-  bool branch_scales = false;
-
-  bool operator==(const BlockExtras&) const = default;
-  /// The extras of the first block of a model: without what refers to an earlier block.
-  BlockExtras of_first_block() const;
-};
-
-/// What the blocks of a model share in one forward pass.
-struct BlockContext {
-  Tensor first_values = {};  ///< v of the first block, as it is packed in q‖k‖v; empty before that is computed
-};
-
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
@@ -75,9 +44,19 @@ struct BlockOptions {
   /// Of the initial weights of the two projections that end in the residual path; only for Init::gpt2.
   double projection_std = kInitStd;
   Init init = Init::gpt2;
-  BlockExtras extras = {};
+  // Parts that GPT-2 does not have. What each of them brings: docs/learning.md.
+  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
+  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
+  bool qk_norm = false;
+  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
+  /// identity (in post-norm order, two norms).
+  bool zero_projections = false;
+  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
+  /// kMaxConvWidth; 0: none.
+  std::int64_t conv_width = 0;
+
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
-  double norm_epsilon = kNormEpsilon;  ///< of both norms
+  double norm_epsilon = kNormEpsilon;  ///< of the norms
 
   /// The hidden width F of the feed-forward network.
   std::int64_t hidden_width() const;
@@ -123,22 +102,17 @@ struct MultiHeadAttention {
   /// output, but a meaningless one: its target should be CrossEntropy::ignored. mask [T, S] or [B, T, S] int32 is 0
   /// where a token must not attend to another: packed documents, a prefix that is read in both directions (not with
   /// `causal`, which holds beside the mask). Throws Error, with a cache, if it has no room and inside a Recording.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
-                    BlockContext* context = nullptr) const;
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const;
   /// The projections q‖k‖v of tokens at positions first, first + 1, …, normalized and rotated as the options say: [B,
-  /// T, C] → [B, T, qkv_width()]. The context is needed for a value residual, in the first block too, which puts its v
-  /// there. Throws Error if a block with value_gain gets none.
-  Tensor project(const Tensor& x, std::int64_t first, BlockContext* context = nullptr) const;
+  /// T, C] → [B, T, qkv_width()].
+  Tensor project(const Tensor& x, std::int64_t first) const;
 
   Attention options;
   std::shared_ptr<const PositionTable> rotary;
   Linear c_attn;
-  Parameter* qk_norm;     // gains of the columns of q‖k; or null
-  Parameter* value_gain;  // of the columns of v; or null
+  Parameter* qk_norm;  // gains of the columns of q‖k; or null
   Linear c_proj;
-
- private:
-  Tensor with_first_values(const Tensor& qkv, BlockContext* context) const;
 };
 
 /// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, with which its three matrices have as
@@ -155,50 +129,41 @@ struct FeedForward {
   Linear c_fc, c_proj;
 };
 
-/// What the extras add around a branch f of a block: scale · f(conv(x)), [B, T, C] → [B, T, C].
-struct Branch {
-  /// Creates h.conv_<number>.weight and h.scale_<number> in the scope h of the block, as far as the options want them.
-  /// `number` is 1 for attention, 2 for the feed-forward network.
-  Branch(const Scope& scope, const BlockOptions& options, int number);
-  /// `recent` is that of ShortConv; if f throws, it stays as it was.
-  template <class F>
-  Tensor operator()(const Tensor& x, const F& f, Tensor* recent) const {
-    Tensor read = recent != nullptr ? *recent : Tensor();
-    const Tensor y = f(conv ? (*conv)(x, recent != nullptr ? &read : nullptr) : x);
-    if (recent != nullptr) *recent = read;
-    return scale != nullptr ? mul(y, *scale) : y;
-  }
-
-  std::optional<ShortConv> conv;
-  Parameter* scale;  // [C] or null
-};
-
-/// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
+/// Attention, then feed-forward, each in a residual connection and, with a conv_width, after a short convolution:
+/// [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  /// The cache, the masks and the context are those of MultiHeadAttention.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
-                    BlockContext* context = nullptr) const;
+  /// The cache and the masks are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const;
   /// The block with attend(y) instead of attn(y), both [B, T, C] → [B, T, C]. `recent`, if not null, are the inputs of
   /// convolutions that generation keeps.
   template <class Attend>
   Tensor with_attention(const Tensor& x, const Attend& attend, RecentInputs* recent = nullptr) const {
     Tensor* const before_attn = recent != nullptr ? &recent->attention : nullptr;
     Tensor* const before_mlp = recent != nullptr ? &recent->feed_forward : nullptr;
-    const Tensor y = residual(x, ln_1, [&](const Tensor& z) { return branch_1(z, attend, before_attn); });
-    return residual(y, ln_2, [&](const Tensor& z) { return branch_2(z, mlp, before_mlp); });
+    const Tensor y = residual(x, ln_1, [&](const Tensor& z) { return after(conv_1, z, attend, before_attn); });
+    return residual(y, ln_2, [&](const Tensor& z) { return after(conv_2, z, mlp, before_mlp); });
   }
-  /// What the block reads if x leaves the block before it and x0 entered the first block: x + skip · x0, or x.
-  Tensor entering(const Tensor& x, const Tensor& x0) const { return skip != nullptr ? add(x, mul(x0, *skip)) : x; }
 
   Residual residual;
-  Parameter* skip;  // [C] or null
   Norm ln_1;
-  Branch branch_1;
+  std::optional<ShortConv> conv_1;
   MultiHeadAttention attn;
   Norm ln_2;
-  Branch branch_2;
+  std::optional<ShortConv> conv_2;
   FeedForward mlp;
+
+ private:
+  // f(conv(x)), or f(x) without a convolution. `recent` is that of ShortConv; if f throws, it stays as it was.
+  template <class F>
+  static Tensor after(const std::optional<ShortConv>& conv, const Tensor& x, const F& f, Tensor* recent) {
+    if (!conv) return f(x);
+    Tensor read = recent != nullptr ? *recent : Tensor();
+    const Tensor y = f((*conv)(x, recent != nullptr ? &read : nullptr));
+    if (recent != nullptr) *recent = read;
+    return y;
+  }
 };
 
 }  // namespace maki

@@ -1,7 +1,6 @@
 #include "nn/models/encoder.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/core/check.h"
 #include "autograd/recompute.h"
@@ -11,38 +10,9 @@ namespace maki {
 namespace {
 
 const EncoderConfig& checked(const EncoderConfig& c) {
-  check(
-      c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1 && c.classes >= 0,
-      "encoder: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1 and classes at least 0; got {}, "
-      "{}, {}, {}, {} and {}",
-      c.n_layer, c.n_head, c.n_embd, c.block_size, c.vocab_size, c.classes);
-  check(c.n_embd % c.n_head == 0, "encoder: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
-  check(c.dropout >= 0 && c.dropout < 1, "encoder: dropout must be in [0, 1); got {}", c.dropout);
+  checked("encoder", c);
+  check(c.classes >= 0, "encoder: classes must be at least 0; got {}", c.classes);
   return c;
-}
-
-BlockOptions block_options(const EncoderConfig& c, DType dtype) {
-  return {.n_embd = c.n_embd,
-          .n_head = c.n_head,
-          .causal = false,
-          .bias = c.bias,
-          .dropout = c.dropout,
-          .activation = c.activation,
-          .norm_order = c.norm_order,
-          .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
-          .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
-}
-
-TokenInputOptions input_options(const EncoderConfig& c) {
-  const bool scaled = c.positions == Positions::sinusoidal;
-  return {.n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .positions = c.positions,
-          .base = c.position_base,
-          .factor = scaled ? std::sqrt(static_cast<double>(c.n_embd)) : 1,
-          .vocab_size = c.vocab_size,
-          .ngram = c.ngram};
 }
 
 // The mean over the tokens that are not padding: x [B, T, C] and its mask [B, T] or none → [B, C].
@@ -88,9 +58,10 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
       dtype(scope.dtype()),
       drop{c.dropout},
       wte(scope / "wte", c.vocab_size, c.n_embd),
-      input(scope, input_options(c)) {
-  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c, dtype));
-  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
+      input(scope, c) {
+  const BlockOptions options = block_options(c, dtype, /*causal=*/false);
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
+  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (c.classes > 0) {
     classifier.emplace(scope / "classifier", c.n_embd, c.classes, /*with_bias=*/true, kInitStd, kOutputLayer);
   } else if (!c.tie_weights) {

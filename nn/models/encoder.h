@@ -17,32 +17,17 @@
 
 #include "nn/model.h"
 #include "nn/token_input.h"
-#include "nn/transformer.h"
 
 namespace maki {
 
-/// The defaults are those of BERT's base model, in pre-norm order, which needs no warm-up to train.
-struct EncoderConfig {
-  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, block_size = 512, vocab_size = 30522;
+/// ngram_prior has no effect, and the convolutions of conv_width see no later token.
+struct EncoderConfig : TransformerConfig {
   std::int64_t classes = 0;  ///< 0: a masked language model; otherwise a classifier of sequences into as many classes
-  double dropout = 0;        ///< probability in [0, 1); for embeddings, attention weights and residual branches
-  bool bias = true;          ///< whether linear layers and layer norms have biases
-  bool tie_weights = true;   ///< use wte as the head of the masked language model
-  Activation activation = Activation::gelu;
-  NormOrder norm_order = NormOrder::pre;
-  NormKind norm = NormKind::layer;
-  /// With sinusoidal positions, token embeddings are multiplied by √C.
-  Positions positions = Positions::learned;
-  double position_base = 10000;   ///< of sinusoidal and rotary positions
-  NgramOptions ngram = {};        ///< n-gram embeddings, added to those of the tokens; default none
-  bool recompute_blocks = false;  ///< that of GptConfig
 };
 
 struct Encoder {
-  /// Creates the parameters below `scope`, with the initial values of Gpt. Throws Error for sizes below 1 (classes: 0),
-  /// if n_head does not divide n_embd, for a dropout outside [0, 1), for a position_base that is not above 1 where it
-  /// is used, for rotary positions if heads have an odd number of columns, and for n-gram options that are out of
-  /// range.
+  /// Creates the parameters below `scope`, with the initial values of Gpt. Throws Error for classes below 0, and what
+  /// the constructor of Gpt throws.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Encoder(const Scope& scope, const EncoderConfig& config);

@@ -12,7 +12,6 @@
 // thread needs its own tape and cache.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -20,48 +19,20 @@
 #include "autograd/recompute.h"
 #include "nn/generate/kv_cache.h"
 #include "nn/model.h"
-#include "nn/ngram.h"
-#include "nn/transformer.h"
+#include "nn/token_input.h"
 
 namespace maki {
-
-/// The defaults are those of the smallest GPT-2, with 124 million parameters.
-struct GptConfig {
-  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, block_size = 1024, vocab_size = 50257;
-  double dropout = 0;       ///< probability in [0, 1); for embeddings, attention weights and residual branches
-  bool bias = true;         ///< whether linear layers and layer norms have biases (an rms norm has none)
-  bool tie_weights = true;  ///< use wte as the output head: Press and Wolf 2017, arXiv:1608.05859
-  Activation activation = Activation::gelu;
-  NormOrder norm_order = NormOrder::pre;
-  NormKind norm = NormKind::layer;
-  /// With sinusoidal positions, token embeddings are multiplied by √C, as in section 3.4 of Vaswani et al. 2017.
-  Positions positions = Positions::learned;
-  double position_base = 10000;  ///< of sinusoidal and rotary positions
-  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
-  BlockExtras extras = {};       ///< what GPT-2 does not have; default none
-  /// Logits become c · tanh(logits / c) with c = logit_cap, so none is larger than that; 0: they stay as they are.
-  /// Gemma Team 2024, arXiv:2408.00118, section 2.
-  double logit_cap = 0;
-  std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward networks; 0: feed_forward_width()
-  double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
-  /// The logits have a prior (nn/prior.h) that depends on at most this many tokens, the next one included; 0: none.
-  std::int64_t ngram_prior = 0;
-  /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
-  /// autograd/recompute.h); all bits stay the same. Not with input_skip or value_residual.
-  bool recompute_blocks = false;
-  std::int64_t n_kv_head = 0;  ///< heads of keys and values, see Attention; must divide n_head; 0: n_head
-};
 
 struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
   /// 1, if n_head does not divide n_embd or n_kv_head does not divide n_head, for a dropout outside [0, 1), for a
   /// position_base that is not above 1 where it is used, for rotary positions if heads have an odd number of columns,
-  /// for a logit_cap, ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, for recompute_blocks
-  /// with input_skip or value_residual, and for n-gram options or a conv_width that are out of range.
+  /// for an ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, and for n-gram options or a
+  /// conv_width that are out of range.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
-  Gpt(const Scope& scope, const GptConfig& config);
+  Gpt(const Scope& scope, const TransformerConfig& config);
 
   /// ids [B, T] int32 → logits [B, T, V]. Throws Error if an id is outside [0, V), or if positions are learned and T >
   /// block_size. Other positions have no such limit; block_size is then only the context of training.
@@ -87,30 +58,24 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
-  /// hidden(), but with layer(i, x, context) instead of block i, for tokens at positions start, start + 1, …
+  /// hidden(), but with layer(i, x) instead of block i, for tokens at positions start, start + 1, …
   /// The n-grams of the first tokens begin in the tokens `before` [B, m]; empty: none are known. If the blocks are
   /// recomputed, backward() calls copies of `layer`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
-    const Tensor embedded = embed(ids, start, before);
-    Tensor x = embedded;
-    BlockContext context;
-    BlockContext* const shared = config.extras.value_residual ? &context : nullptr;
+    Tensor x = drop(input("gpt", wte.weight, ids, start, before));
     for (std::size_t i = 0; i < h.size(); ++i) {
-      const auto block = [layer, i, shared](const Tensor& entering) { return layer(i, entering, shared); };
-      const Tensor entering = h[i].entering(x, embedded);
-      x = config.recompute_blocks ? recompute(entering, block) : block(entering);
+      const auto block = [layer, i](const Tensor& entering) { return layer(i, entering); };
+      x = config.recompute_blocks ? recompute(x, block) : block(x);
     }
     return ln_f ? (*ln_f)(x) : x;
   }
-  /// How many of the last tokens generation needs beside its cache: 0 without n-gram embeddings and prior.
-  std::int64_t recent_tokens() const { return std::max(config.ngram.recent_tokens(), config.ngram_prior - 1); }
   /// What its prior has to be like; nullopt without one.
   std::optional<PriorNeeds> prior_needs() const {
     return prior_gate ? std::optional(PriorNeeds{config.vocab_size, config.ngram_prior - 1}) : std::nullopt;
   }
-  /// The output head, with logit_cap: [… C] → [… V].
-  Tensor head(const Tensor& x) const;
+  /// The output head: [… C] → [… V].
+  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   /// The output head with the prior added, if the model has one: [… C] → [… V]. Throws Error if it is missing.
   Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   /// Its weight, [V, C].
@@ -127,27 +92,21 @@ struct Gpt {
   /// See Model::activation_bytes().
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const;
 
-  GptConfig config;
-  DType dtype;                                     // of the parameters
-  Embedding wte;                                   // tokens
-  std::optional<Embedding> wpe;                    // learned positions
-  std::shared_ptr<const PositionTable> sinusoids;  // or null
-  std::optional<NgramEmbedding> ngram;
+  TransformerConfig config;
+  DType dtype;    // of the parameters
+  Embedding wte;  // tokens
+  TokenInput input;
   std::vector<Block> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;  // absent if the weights are tied
   std::optional<PriorGate> prior_gate;
   Dropout drop;
-
- private:
-  Tensor embed(const Tensor& ids, std::int64_t start, const Tensor& before) const;
-  Tensor tokens_and_positions(const Tensor& ids, std::int64_t start) const;
 };
 
 /// Wraps Gpt in the interfaces of nn/model.h.
 class GptModel final : public Generator {
  public:
-  GptModel(const Scope& scope, const GptConfig& config) : gpt(scope, config) {}
+  GptModel(const Scope& scope, const TransformerConfig& config) : gpt(scope, config) {}
 
   const char* kind() const override { return "gpt"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {

@@ -58,10 +58,8 @@ std::vector<std::pair<std::string, Tensor*>> LinearState::tensors() {
   return list;
 }
 
-LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
-    : attention(config.attention), gpt(scope, config.gpt) {
+LinearModel::LinearModel(const Scope& scope, const LinearConfig& c) : attention(c.attention), gpt(scope, c) {
   if (attention.kind == AttentionForm::Kind::softmax) return;
-  const GptConfig& c = config.gpt;
   check(c.n_kv_head == 0 || c.n_kv_head == c.n_head,
         "linear: n_kv_head must be 0 or n_head, because heads cannot share features; got {} and {}", c.n_kv_head,
         c.n_head);
@@ -70,10 +68,10 @@ LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
   }
 }
 
-Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, BlockContext* context) const {
+Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) const {
   const MultiHeadAttention& attn = gpt.h[i].attn;
   const std::int64_t c = gpt.config.n_embd;
-  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0, context);
+  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0);
   const Tensor q = maps[i].queries(slice(qkv, 2, 0, c)), k = maps[i].keys(slice(qkv, 2, c, 2 * c));
   const Tensor v = slice(qkv, 2, 2 * c, 3 * c);
   const LinearAttention options{.n_head = gpt.config.n_head, .floor = maps[i].floor()};
@@ -83,9 +81,9 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, B
 
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const auto layer = [this, state](std::size_t i, const Tensor& x, BlockContext* context) {
+  const auto layer = [this, state](std::size_t i, const Tensor& x) {
     return gpt.h[i].with_attention(
-        x, [&](const Tensor& normed) { return attend(i, normed, state, context); },
+        x, [&](const Tensor& normed) { return attend(i, normed, state); },
         state != nullptr ? &state->recent_inputs(i) : nullptr);
   };
   if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);
@@ -97,7 +95,7 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
 
 double LinearModel::flop_per_token(std::int64_t length) const {
   if (maps.empty()) return gpt.flop_per_token(length);
-  const GptConfig& c = gpt.config;
+  const TransformerConfig& c = gpt.config;
   const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
   const double heads = static_cast<double>(c.n_layer * c.n_head);
   return 6 * static_cast<double>(flop_parameter_count()) + 3 * heads * (state + 2 * maps[0].flop());
@@ -121,11 +119,11 @@ std::int64_t LinearModel::activation_bytes(std::int64_t batch, std::int64_t leng
 
 std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
   check(!source, "linear: takes no source; got one of shape {}", source.shape());
-  const GptConfig& c = gpt.config;
+  const TransformerConfig& c = gpt.config;
   if (maps.empty()) return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
-  const std::int64_t capacity = gpt.wpe ? c.block_size : State::kUnlimitedCapacity;
+  const std::int64_t capacity = gpt.input.wpe ? c.block_size : State::kUnlimitedCapacity;
   return std::make_unique<LinearState>(c.n_layer, batch, c.n_head, maps[0].features(), c.n_embd / c.n_head, capacity,
-                                       gpt.dtype, gpt.recent_tokens());
+                                       gpt.dtype, c.recent_tokens());
 }
 
 Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {

@@ -22,8 +22,7 @@
 
 namespace maki {
 
-struct LinearConfig {
-  GptConfig gpt;
+struct LinearConfig : TransformerConfig {
   AttentionForm attention = {.kind = AttentionForm::Kind::elu};
 };
 
@@ -96,7 +95,7 @@ class LinearModel final : public Generator {
   std::optional<PriorNeeds> prior_needs() const override { return gpt.prior_needs(); }
 
  private:
-  Tensor attend(std::size_t layer, const Tensor& x, LinearState* state, BlockContext* context) const;
+  Tensor attend(std::size_t layer, const Tensor& x, LinearState* state) const;
 };
 
 }  // namespace maki

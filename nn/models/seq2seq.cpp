@@ -9,14 +9,8 @@ namespace maki {
 namespace {
 
 const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
-  check(
-      c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.source_vocab_size >= 1 &&
-          c.vocab_size >= 1,
-      "seq2seq: n_layer, n_head, n_embd, block_size, source_vocab_size and vocab_size must be at least 1; got {}, {}, "
-      "{}, {}, {}, {}",
-      c.n_layer, c.n_head, c.n_embd, c.block_size, c.source_vocab_size, c.vocab_size);
-  check(c.n_embd % c.n_head == 0, "seq2seq: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
-  check(c.dropout >= 0 && c.dropout < 1, "seq2seq: dropout must be in [0, 1); got {}", c.dropout);
+  checked("seq2seq", c);
+  check(c.source_vocab_size >= 1, "seq2seq: source_vocab_size must be at least 1; got {}", c.source_vocab_size);
   check(c.positions != Positions::rotary,
         "positions: must be learned, sinusoidal or none for a seq2seq, whose cross-attention has no distances; got "
         "rotary");
@@ -26,29 +20,17 @@ const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
   return c;
 }
 
-double embedding_std(const Seq2SeqConfig& c) { return 1 / std::sqrt(static_cast<double>(c.n_embd)); }
+double embedding_std(const TransformerConfig& c) { return 1 / std::sqrt(static_cast<double>(c.n_embd)); }
 
-BlockOptions block_options(const Seq2SeqConfig& c) {
-  return {.n_embd = c.n_embd,
-          .n_head = c.n_head,
-          .causal = false,
-          .bias = c.bias,
-          .dropout = c.dropout,
-          .activation = c.activation,
-          .norm_order = c.norm_order,
-          .norm = c.norm,
-          .init = Init::xavier};
+BlockOptions xavier_block_options(const TransformerConfig& c, DType dtype) {
+  BlockOptions options = block_options(c, dtype, /*causal=*/false);
+  options.init = Init::xavier;
+  return options;
 }
 
-TokenInputOptions input_options(const Seq2SeqConfig& c, std::int64_t vocab_size) {
-  return {.n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .positions = c.positions,
-          .base = c.position_base,
-          .factor = std::sqrt(static_cast<double>(c.n_embd)),
-          .std = embedding_std(c),
-          .vocab_size = vocab_size,
-          .ngram = c.ngram};
+TokenInput input_of(const Scope& scope, TransformerConfig c, std::int64_t vocab_size) {
+  c.vocab_size = vocab_size;
+  return TokenInput(scope, c, std::sqrt(static_cast<double>(c.n_embd)), embedding_std(c));
 }
 
 }  // namespace
@@ -57,16 +39,17 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
     : config(checked(c)),
       dtype(scope.dtype()),
       drop{c.dropout},
-      source_input(scope / "encoder", input_options(c, c.source_vocab_size)),
+      source_input(input_of(scope / "encoder", c, c.source_vocab_size)),
       wte(c.shared_embeddings ? scope / "wte" : scope / "decoder" / "wte", c.vocab_size, c.n_embd, embedding_std(c)),
-      target_input(scope / "decoder", input_options(c, c.vocab_size)) {
+      target_input(input_of(scope / "decoder", c, c.vocab_size)) {
   const Scope left = scope / "encoder", right = scope / "decoder";
   if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
-  for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, block_options(c));
-  for (std::int64_t i = 0; i < c.n_layer; ++i) decoder.emplace_back(right / "h" / i, block_options(c));
+  const BlockOptions options = xavier_block_options(c, dtype);
+  for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, options);
+  for (std::int64_t i = 0; i < c.n_layer; ++i) decoder.emplace_back(right / "h" / i, options);
   if (c.norm_order == NormOrder::pre) {
-    encoder_ln_f.emplace(left / "ln_f", c.n_embd, c.norm, c.bias);
-    decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.norm, c.bias);
+    encoder_ln_f.emplace(left / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
+    decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   }
   if (!c.tie_weights) {
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, embedding_std(c), kOutputLayer);
@@ -114,8 +97,8 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
 
 std::int64_t Seq2Seq::parameter_count() const {
   const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
-  const std::int64_t left = block_parameter_count(block_options(config));
-  const std::int64_t norm = norm_parameter_count(block_options(config));
+  const std::int64_t left = block_parameter_count(block_options(config, dtype));
+  const std::int64_t norm = norm_parameter_count(block_options(config, dtype));
   const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
   const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
   return tables * c + source_input.ngram_parameter_count() + target_input.ngram_parameter_count() +
@@ -162,8 +145,8 @@ Tensor Seq2SeqModel::next_logits(const Tensor& ids, State& state) const {
 }
 
 Seq2SeqState::Seq2SeqState(const Seq2SeqConfig& c, std::vector<CrossKeys> source)
-    : self_(c.n_layer, source.front().kv.shape()[0], c.block_size, c.n_embd, source.front().kv.dtype(),
-            c.ngram.recent_tokens()),
+    : self_(c.n_layer, source.front().kv.shape()[0], c.block_size, c.kv_width(), source.front().kv.dtype(),
+            c.recent_tokens()),
       source_(std::move(source)) {}
 
 void Seq2SeqState::reorder(std::span<const std::int32_t> rows) {

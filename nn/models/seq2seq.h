@@ -24,22 +24,12 @@
 
 namespace maki {
 
-/// The defaults are those of the base model of the paper, except that nothing is dropped.
-struct Seq2SeqConfig {
-  std::int64_t n_layer = 6;  ///< of the encoder, and as many of the decoder
-  std::int64_t n_head = 8, n_embd = 512;
-  std::int64_t source_vocab_size = 37000, vocab_size = 37000;
+/// n_layer is the number of blocks of the encoder, and as many has the decoder. block_size is the most tokens that are
+/// generated, and, of learned positions, the most read. Both sides have n-gram embeddings of their own. ngram_prior and
+/// recompute_blocks have no effect; DecoderBlock says which options of blocks have none.
+struct Seq2SeqConfig : TransformerConfig {
+  std::int64_t source_vocab_size = 37000;
   bool shared_embeddings = false;  ///< one table for source and target tokens, whose vocabularies are then the same
-  bool tie_weights = true;         ///< use the table of the target tokens as the output head (section 3.4)
-  std::int64_t block_size = 256;   ///< the most tokens that are generated, and, of learned positions, the most read
-  double dropout = 0;              ///< probability in [0, 1); for embeddings, attention weights and residual branches
-  bool bias = true;                ///< whether linear layers and layer norms have biases
-  Activation activation = Activation::relu;
-  NormOrder norm_order = NormOrder::post;
-  NormKind norm = NormKind::layer;
-  Positions positions = Positions::sinusoidal;  ///< all but rotary
-  double position_base = 10000;                 ///< of sinusoidal positions
-  NgramOptions ngram = {};                      ///< n-gram embeddings of both sides, each with its own; default none
 };
 
 /// The cache of the decoder's self-attention, and the keys and values that its cross-attention has of the source.

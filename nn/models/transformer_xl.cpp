@@ -1,7 +1,6 @@
 #include "nn/models/transformer_xl.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
@@ -13,14 +12,8 @@ namespace {
 constexpr std::int64_t kMaxCarriedIds = std::int64_t{1} << 24;
 
 const TransformerXlConfig& checked(const TransformerXlConfig& c) {
-  check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
-        "transformer-xl: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}",
-        c.n_layer, c.n_head, c.n_embd, c.block_size, c.vocab_size);
+  checked("transformer-xl", c);
   check(c.memory >= 0, "transformer-xl: memory must be at least 0; got {}", c.memory);
-  check(c.ngram_prior >= 0, "transformer-xl: ngram_prior must be at least 0; got {}", c.ngram_prior);
-  check(c.n_embd % c.n_head == 0, "transformer-xl: n_embd must be a multiple of n_head; got {} and {}", c.n_embd,
-        c.n_head);
-  check(c.dropout >= 0 && c.dropout < 1, "transformer-xl: dropout must be in [0, 1); got {}", c.dropout);
   check(c.memory == 0 || c.memory >= c.recent_tokens(),
         "transformer-xl: a memory must hold the {} tokens before those of an n-gram; got {}; choose a longer memory, "
         "none, or shorter n-grams",
@@ -31,16 +24,9 @@ const TransformerXlConfig& checked(const TransformerXlConfig& c) {
   return c;
 }
 
-BlockOptions block_options(const TransformerXlConfig& c) {
-  return {.n_embd = c.n_embd,
-          .n_head = c.n_head,
-          .causal = true,
-          .bias = c.bias,
-          .dropout = c.dropout,
-          .activation = c.activation,
-          .norm_order = c.norm_order,
-          .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer))};
+TransformerConfig without_positions(TransformerConfig c) {
+  c.positions = Positions::none;
+  return c;
 }
 
 }  // namespace
@@ -49,11 +35,12 @@ TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
     : config(checked(c)),
       dtype(scope.dtype()),
       wte(scope / "wte", c.vocab_size, c.n_embd),
+      input(scope, without_positions(c)),
       encodings(std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, dtype)),
       drop{c.dropout} {
-  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
-  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c), encodings);
-  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
+  const BlockOptions options = block_options(without_positions(c), dtype);
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options, encodings);
+  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, head_std(c.ngram_prior, kInitStd),
                     kOutputLayer);
@@ -65,13 +52,6 @@ Tensor TransformerXl::with_prior(const Tensor& x, const Tensor& prior) const {
   check(static_cast<bool>(prior), "transformer-xl: a model with ngram_prior = {} needs the prior of each token",
         config.ngram_prior);
   return (*prior_gate)(head(x), x, prior);
-}
-
-Tensor TransformerXl::embed(const Tensor& ids, const Tensor& before) const {
-  check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "transformer-xl: ids must be int32 [B, T]; got {} {}",
-        to_string(ids.dtype()), ids.shape());
-  const Tensor x = wte(ids);
-  return drop(ngram ? add(x, (*ngram)(ids, before)) : x);
 }
 
 Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std::vector<Tensor>* entering) const {
@@ -113,7 +93,7 @@ std::unique_ptr<State> TransformerXlModel::make_carried(std::int64_t batch) cons
 
 std::int64_t TransformerXlModel::flop_parameter_count() const {
   const TransformerXlConfig& c = net.config;
-  const BlockOptions block = block_options(c);
+  const BlockOptions block = block_options(without_positions(c), net.dtype);
   return c.vocab_size * c.n_embd + c.n_layer * distance_block_parameter_count(block) +
          (net.ln_f ? norm_parameter_count(block) : 0);
 }

@@ -11,33 +11,21 @@
 // Thread safety: as for Gpt; each thread needs its own tape and state.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "nn/model.h"
-#include "nn/ngram.h"
 #include "nn/relative.h"
+#include "nn/token_input.h"
 
 namespace maki {
 
-struct TransformerXlConfig {
-  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, vocab_size = 50257;
-  std::int64_t block_size = 1024;  ///< tokens per segment in training
-  std::int64_t memory = 1024;      ///< tokens per layer; 0: a Transformer with relative positions
-  double dropout = 0;              ///< probability in [0, 1); for embeddings, attention weights and residual branches
-  bool bias = true, tie_weights = true;  ///< as in GptConfig
-  Activation activation = Activation::gelu;
-  NormOrder norm_order = NormOrder::pre;
-  NormKind norm = NormKind::layer;
-  double position_base = 10000;  ///< of the encodings of distances
-  /// N-gram embeddings, added to those of the tokens; default none. Those of a segment begin in the tokens of the
-  /// memory.
-  NgramOptions ngram = {};
-  std::int64_t ngram_prior = 0;  ///< as in GptConfig; the prior of a segment begins in the tokens of the memory
-  /// How many tokens before a segment its n-grams and its prior contain.
-  std::int64_t recent_tokens() const { return std::max(ngram.recent_tokens(), ngram_prior - 1); }
+/// block_size is the tokens per segment in training, and position_base that of the encodings of distances. The n-grams
+/// and the prior of a segment begin in the tokens of the memory. `positions` and recompute_blocks have no effect;
+/// DistanceAttention says which options of blocks have none.
+struct TransformerXlConfig : TransformerConfig {
+  std::int64_t memory = 1024;  ///< tokens per layer; 0: a Transformer with relative positions
 };
 
 /// The memory that is carried from one segment to the next: for each layer, what entered it for the last length()
@@ -116,10 +104,9 @@ class DistanceCache final : public State {
 
 struct TransformerXl {
   /// Creates the parameters below `scope`, drawn as those of Gpt, and u and v from N(0, 0.02²) as in the code of the
-  /// paper. Throws Error for sizes below 1, for a memory or an ngram_prior below 0, if n_head does not divide n_embd,
-  /// for a dropout outside [0, 1), for a position_base that is not above 1, for n-gram options that are out of range,
-  /// and, unless the memory is 0, if it is shorter than recent_tokens(), or if these are not 0 and the vocabulary is
-  /// above 2^24, the largest number up to which float32 has all ids.
+  /// paper. Throws Error as the constructor of Gpt does, and for a memory below 0; unless it is 0, also if it is
+  /// shorter than recent_tokens(), or if these are not 0 and the vocabulary is above 2^24, the largest number up to
+  /// which float32 has all ids.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   TransformerXl(const Scope& scope, const TransformerXlConfig& config);
@@ -136,7 +123,9 @@ struct TransformerXl {
     return ln_f ? (*ln_f)(x) : x;
   }
   /// ids [B, T] after the tokens `before` [B, m], empty if none are known → [B, T, C].
-  Tensor embed(const Tensor& ids, const Tensor& before = {}) const;
+  Tensor embed(const Tensor& ids, const Tensor& before = {}) const {
+    return drop(input("transformer-xl", wte.weight, ids, 0, before));
+  }
   /// The output head: [… C] → [… V], and its weight [V, C].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   /// The output head with the prior [… V] added, if the model has one: [… C] → [… V]. Throws Error if it is missing.
@@ -146,7 +135,7 @@ struct TransformerXl {
   TransformerXlConfig config;
   DType dtype;  // of the parameters
   Embedding wte;
-  std::optional<NgramEmbedding> ngram;
+  TokenInput input;
   std::shared_ptr<const PositionTable> encodings;  // of distances
   std::vector<DistanceBlock> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm

@@ -115,7 +115,7 @@ TEST_CASE("only kernels use SIMD") {
 }
 
 TEST_CASE("trainer, evaluation, checkpoints, benchmarks and the command line name no model") {
-  const std::regex model(R"(\b(Gpt|GptConfig|GptModel|KvCache|gpt_config)\b)");
+  const std::regex model(R"(\b(Gpt|TransformerConfig|GptModel|KvCache|transformer_config)\b)");
   int lines = 0;
   for (const Line& line : lines_below("train")) {
     if (line.file.starts_with("train/run/config/models.")) continue;  // the registry

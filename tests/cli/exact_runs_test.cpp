@@ -76,23 +76,9 @@ TEST_CASE("a run with every extra of a block has the same bytes when it is cut i
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   for (const char* const model : {"gpt", "linear"}) {
-    const Arguments extras = {"--model",
-                              model,
-                              "--qk-norm",
-                              "--conv-width",
-                              "4",
-                              "--input-skip",
-                              "--value-residual",
-                              "--branch-scales",
-                              "--logit-cap",
-                              "20",
-                              "--zero-projections",
-                              "--activation",
-                              "relu_squared",
-                              "--ngram-orders",
-                              "2,3",
-                              "--n-layer",
-                              "2"};
+    const Arguments extras = {
+        "--model",      model,          "--qk-norm",      "--conv-width", "4",         "--zero-projections",
+        "--activation", "relu_squared", "--ngram-orders", "2,3",          "--n-layer", "2"};
     const std::string name = model, expected_run = folder / (name + "-straight"), run = folder / (name + "-cut");
     const auto train = [&](const std::string& out, const char* steps, const char* threads) {
       require_ok(run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads} +
@@ -111,9 +97,9 @@ TEST_CASE("a run whose heads share keys has the same bytes when it is cut in two
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), whole = folder / "whole", run = folder / "cut";
   const auto train = [&](const std::string& out, const char* steps, const char* threads) {
-    const Arguments options = {"--out",         out, "--max-steps", steps,    "--threads", threads,
-                               "--n-kv-head",   "1", "--positions", "rotary", "--qk-norm", "--value-residual",
-                               "--ngram-prior", "2"};
+    const Arguments options = {
+        "--out", out,           "--max-steps", steps,       "--threads",     threads, "--n-kv-head",
+        "1",     "--positions", "rotary",      "--qk-norm", "--ngram-prior", "2"};
     return require_ok(run_maki(Arguments{"train", corpus} + kSmall + options));
   };
   REQUIRE_THAT(train(whole, "30", "1").err, ContainsSubstring("2 heads (1 of keys and values), width 16"));

@@ -182,12 +182,11 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
   const Arguments model = {
-      "--model",     "--task",         "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
-      "--n-embd",    "--block-size",   "--bias",          "--tie-weights",      "--activation",    "--norm-order",
-      "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
-      "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
-      "--ffn-width", "--norm-epsilon", "--ngram-prior",   "--lora-rank",        "--lora-alpha",    "--lora-targets",
-      "--seed",      "--threads",      "--n-kv-head"};
+      "--model",      "--task",         "--attention",     "--share-vocabulary", "--n-layer",      "--n-head",
+      "--n-embd",     "--block-size",   "--bias",          "--tie-weights",      "--activation",   "--norm-order",
+      "--norm",       "--positions",    "--position-base", "--memory",           "--ngram-orders", "--ngram-rows",
+      "--qk-norm",    "--conv-width",   "--ffn-width",     "--norm-epsilon",     "--ngram-prior",  "--lora-rank",
+      "--lora-alpha", "--lora-targets", "--seed",          "--threads",          "--n-kv-head"};
   struct Verb {
     Arguments path, more;
   };

@@ -185,16 +185,10 @@ TEST_CASE("after two steps a training step of an encoder or of an encoder-decode
   mask.data<std::int32_t>()[5] = 0;
   targets.data<std::int32_t>()[5] = CrossEntropy{}.ignored;
   const Batch batch{.ids = ids, .targets = targets, .source = ids, .source_mask = mask};
-  require_no_allocation<Seq2SeqModel>(Seq2SeqConfig{.n_layer = 2,
-                                                    .n_head = 2,
-                                                    .n_embd = 16,
-                                                    .source_vocab_size = 5,
-                                                    .vocab_size = 5,
-                                                    .block_size = 8,
-                                                    .dropout = 0.1},
-                                      batch);
-  require_no_allocation<EncoderModel>(
-      EncoderConfig{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5, .dropout = 0.1}, batch);
+  const TransformerConfig config{
+      .n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5, .dropout = 0.1};
+  require_no_allocation<Seq2SeqModel>(Seq2SeqConfig{config, 5}, batch);
+  require_no_allocation<EncoderModel>(EncoderConfig{config}, batch);
 }
 
 TEST_CASE("resident memory is constant over a thousand steps") {

@@ -78,7 +78,7 @@ TEST_CASE("attention weights are the softmax of q·k / √D, and normalised prod
 }
 
 TEST_CASE("the weights of every form of gpt give what its attention gave") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     ParameterStore store(DType::float64);
     const Gpt gpt(Scope(store), config);
     store.seal(1);

@@ -11,9 +11,9 @@ using namespace maki::tests;
 
 namespace {
 
-GptConfig with(const BlockExtras& extras) {
-  GptConfig config = kSmall;
-  config.extras = extras;
+TransformerConfig with_extras() {
+  TransformerConfig config = kSmall;
+  add_extras(config);
   return config;
 }
 
@@ -25,19 +25,6 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
-
-TEST_CASE("skips, scales and value residuals begin as the model without them") {
-  SmallGpt plain(kSmall, DType::float64);
-  const Tensor ids = random_ids(2, 9, 7, 5), expected = plain.model.logits(ids);
-  for (const BlockExtras& extras :
-       std::vector<BlockExtras>{{.input_skip = true}, {.value_residual = true}, {.branch_scales = true}}) {
-    SmallGpt gpt(with(extras), DType::float64);
-    REQUIRE(gpt.store.numel() > plain.store.numel());
-    REQUIRE(largest_difference(gpt.model.logits(ids), expected) == 0);
-    gpt.randomize(3);
-    REQUIRE(largest_difference(gpt.model.logits(ids), expected) > 1e-3);
-  }
-}
 
 TEST_CASE("a convolution begins with the token itself and random parts of the tokens before it") {
   ParameterStore store(DType::float64);
@@ -55,7 +42,9 @@ TEST_CASE("a convolution begins with the token itself and random parts of the to
 }
 
 TEST_CASE("with zero projections, every block of a new model is the identity") {
-  SmallGpt plain(kSmall), gpt(with({.zero_projections = true}));
+  TransformerConfig config = kSmall;
+  config.zero_projections = true;
+  SmallGpt plain(kSmall), gpt(config);
   const Tensor ids = random_ids(2, 9, 7, 5);
   const Tensor x = gpt.model.wte(ids), h = gpt.model.h[0](gpt.model.h[1](x));
   REQUIRE(same_bits(h, x));
@@ -71,7 +60,9 @@ TEST_CASE("with zero projections, every block of a new model is the identity") {
 }
 
 TEST_CASE("with a norm of queries and keys, their scale has no effect") {
-  SmallGpt gpt(with({.qk_norm = true}), DType::float64), plain(kSmall, DType::float64);
+  TransformerConfig config = kSmall;
+  config.qk_norm = true;
+  SmallGpt gpt(config, DType::float64), plain(kSmall, DType::float64);
   const Tensor ids = random_ids(2, 9, 7, 5);
   for (SmallGpt* const each : {&gpt, &plain}) {
     each->randomize(4);
@@ -84,32 +75,14 @@ TEST_CASE("with a norm of queries and keys, their scale has no effect") {
     each->store.mark_changed();
     const double change = largest_difference(each->model.logits(ids), before);
     INFO(describe(each->model.config) << ": " << change);
-    REQUIRE((each->model.config.extras.qk_norm ? change < 1e-4 : change > 1e-2));  // 1e-5 is added to the mean square
+    REQUIRE((each->model.config.qk_norm ? change < 1e-4 : change > 1e-2));  // 1e-5 is added to the mean square
   }
-}
-
-TEST_CASE("a cap bounds logits and hardly changes small ones") {
-  GptConfig config = kSmall;
-  config.logit_cap = 2;
-  SmallGpt capped(config, DType::float64), plain(kSmall, DType::float64);
-  for (SmallGpt* const each : {&capped, &plain}) each->randomize(6);
-  const Tensor ids = random_ids(2, 9, 7, 5), a = capped.model.logits(ids), b = plain.model.logits(ids);
-  double largest = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    REQUIRE(std::abs(a.at(i)) < 2);
-    REQUIRE(std::abs(a.at(i) - 2 * std::tanh(b.at(i) / 2)) < 1e-12);
-    largest = std::max(largest, std::abs(b.at(i)));
-  }
-  REQUIRE(largest > 2);
-  const Tensor loss = capped.model.loss(ids, ids), expected = cross_entropy(a, ids);
-  REQUIRE(std::abs(loss.item() - expected.item()) < 1e-12);
 }
 
 TEST_CASE("linear attention with all extras: step by step equals the parallel pass, also after a reordering") {
   for (const std::int64_t conv_width : {2, 5}) {
-    GptConfig config = with(kAllExtras);
-    config.extras.conv_width = conv_width;
-    config.logit_cap = 4;
+    TransformerConfig config = with_extras();
+    config.conv_width = conv_width;
     config.ngram = {.orders = {2, 3}, .rows = 50};
     ParameterStore store(DType::float64);
     const LinearModel model(Scope(store), {config, parse_attention("elu")});
@@ -137,7 +110,7 @@ TEST_CASE("linear attention with all extras: step by step equals the parallel pa
 }
 
 TEST_CASE("a cache of a model with convolutions can be reordered, and rows be repeated") {
-  SmallGpt gpt(with(kAllExtras));
+  SmallGpt gpt(with_extras());
   gpt.randomize(7);
   const Tensor ids = random_ids(2, 9, 7, 9), all = gpt.model.logits(ids);
   KvCache cache = gpt.model.make_cache(2);
@@ -151,7 +124,7 @@ TEST_CASE("a cache of a model with convolutions can be reordered, and rows be re
 }
 
 TEST_CASE("tokens that are refused leave no trace in the inputs of convolutions") {
-  GptConfig config = with(kAllExtras);
+  TransformerConfig config = with_extras();
   config.positions = Positions::none;
   SmallGpt gpt(config);
   gpt.randomize(7);
@@ -188,13 +161,11 @@ TEST_CASE("tokens that are refused leave no trace in the inputs of convolutions"
 }
 
 TEST_CASE("impossible extras are refused with messages that contain the values") {
-  const auto build = [](std::int64_t width) { SmallGpt gpt(with({.conv_width = width})); };
+  const auto build = [](std::int64_t width) {
+    TransformerConfig config = kSmall;
+    config.conv_width = width;
+    SmallGpt gpt(config);
+  };
   REQUIRE_THROWS_WITH(build(1), ContainsSubstring("conv_width: must be between 2 and 64 tokens; got 1"));
   REQUIRE_THROWS_WITH(build(65), ContainsSubstring("got 65"));
-  GptConfig config = kSmall;
-  config.logit_cap = -1;
-  REQUIRE_THROWS_WITH(SmallGpt(config), ContainsSubstring("logit_cap must be at least 0; got -1"));
-  const SmallGpt gpt(with({.value_residual = true}));
-  const Tensor x = zeros({1, 2, 12}, DType::float32);
-  REQUIRE_THROWS_WITH(gpt.model.h[1](x), ContainsSubstring("needs the context"));
 }

@@ -15,10 +15,10 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr EncoderConfig kSmallEncoder{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
+constexpr EncoderConfig kSmallEncoder{kSmall};
 
 std::vector<EncoderConfig> variants() {
-  std::vector<EncoderConfig> list(6, kSmallEncoder);
+  std::vector<EncoderConfig> list(7, kSmallEncoder);
   list[1].norm_order = NormOrder::post;
   list[1].positions = Positions::sinusoidal;
   list[2].positions = Positions::none;
@@ -27,6 +27,10 @@ std::vector<EncoderConfig> variants() {
   list[3].classes = 3;
   list[4].positions = Positions::rotary;
   list[5].ngram = {.orders = {2, 3}, .rows = 49};
+  list[6].n_kv_head = 1;
+  list[6].qk_norm = true;
+  list[6].ffn_width = 20;
+  list[6].norm_epsilon = 1e-3;
   return list;
 }
 
@@ -309,9 +313,9 @@ TEST_CASE("encoder: parameters, their counts, and the memory of a step") {
 TEST_CASE("encoder: impossible configurations and inputs are refused with messages that contain the values") {
   ParameterStore store;
   const auto build = [&](EncoderConfig config) { Encoder(Scope(store), config); };
-  REQUIRE_THROWS_WITH(build({.n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));
-  REQUIRE_THROWS_AS(build({.classes = -1}), Error);
-  REQUIRE_THROWS_AS(build({.dropout = 1}), Error);
+  REQUIRE_THROWS_WITH(build({{.n_head = 5, .n_embd = 12}}), ContainsSubstring("12 and 5"));
+  REQUIRE_THROWS_AS(build({{}, -1}), Error);
+  REQUIRE_THROWS_AS(build({{.dropout = 1}}), Error);
   const SmallEncoder small(kSmallEncoder);
   EncoderConfig config = kSmallEncoder;
   config.classes = 3;

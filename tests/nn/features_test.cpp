@@ -123,7 +123,7 @@ struct Trained {
   }
   /// Queries and keys of a head of a layer, scaled by D^(−1/4): [512, 16], float64.
   std::pair<Tensor, Tensor> queries_and_keys(std::size_t layer, std::int64_t head) const {
-    Tensor x = add(gpt.wte(bytes(1000, 0)), slice(gpt.wpe->weight, 0, 0, 64));
+    Tensor x = add(gpt.wte(bytes(1000, 0)), slice(gpt.input.wpe->weight, 0, 0, 64));
     for (std::size_t i = 0; i < layer; ++i) x = gpt.h[i](x);
     const Tensor qkv = convert(reshape(gpt.h[layer].attn.c_attn(gpt.h[layer].ln_1(x)), {512, 96}), DType::float64);
     const auto part = [&](std::int64_t at) { return scale(slice(qkv, 1, at + head * 16, at + head * 16 + 16), 0.5); };

@@ -93,7 +93,7 @@ void require_the_same(const Generator& model, const Prompts& prompts) {
 }  // namespace
 
 TEST_CASE("texts generated together have the tokens that they have alone, whatever the lengths of their prompts") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     INFO(describe(config));
     ParameterStore store(DType::float32);
     const GptModel model(Scope(store), config);
@@ -109,7 +109,7 @@ TEST_CASE("texts generated together have the tokens that they have alone, whatev
 
 TEST_CASE("texts of a recurrent state generated together are the same if their prompts have the same length") {
   for (const char* form : {"elu", "random:7", "nystrom:5"}) {
-    GptConfig config = kSmall;
+    TransformerConfig config = kSmall;
     config.positions = Positions::rotary;
     ParameterStore store(DType::float32);
     const LinearModel model(Scope(store), {config, parse_attention(form)});

@@ -12,7 +12,7 @@ namespace {
 
 // Requires an error below 1e-8 for every parameter of a model. The gradient of the key biases is mathematically zero (a
 // softmax does not change when the same number is added to all scores) and must be below 1e-12 in absolute value.
-void check_gradients(GptConfig config, std::uint64_t seed) {
+void check_gradients(TransformerConfig config, std::uint64_t seed) {
   SmallGpt gpt(config, DType::float64);
   gpt.randomize(seed);
   const std::int64_t tokens = config.block_size;
@@ -40,7 +40,7 @@ void check_gradients(GptConfig config, std::uint64_t seed) {
   }
   // Rotary positions turn a key's bias differently at each position, and a norm of keys divides it differently, so it
   // has a gradient.
-  if (!config.bias || config.positions == Positions::rotary || config.extras.qk_norm) return;
+  if (!config.bias || config.positions == Positions::rotary || config.qk_norm) return;
   for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
     const Tensor gradient = gpt.store.find("h." + std::to_string(layer) + ".attn.c_attn.bias").gradient();
     const std::int64_t c = config.n_embd;
@@ -52,14 +52,14 @@ void check_gradients(GptConfig config, std::uint64_t seed) {
   }
 }
 
-constexpr GptConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 8, .block_size = 5, .vocab_size = 7};
+constexpr TransformerConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 8, .block_size = 5, .vocab_size = 7};
 
 }  // namespace
 
 TEST_CASE("gradient of a two-layer Gpt, tied and untied, with and without dropout") {
   for (const bool tied : {true, false}) {
     for (const double dropout : {0.0, 0.2}) {
-      GptConfig config = kTiny;
+      TransformerConfig config = kTiny;
       config.tie_weights = tied;
       config.dropout = dropout;
       INFO((tied ? "tied" : "untied") << ", dropout " << dropout);
@@ -69,7 +69,7 @@ TEST_CASE("gradient of a two-layer Gpt, tied and untied, with and without dropou
 }
 
 TEST_CASE("gradient of every form of norm, order, positions and activation") {
-  for (GptConfig config : gpt_variants()) {
+  for (TransformerConfig config : gpt_variants()) {
     INFO(describe(config));
     config.n_embd = kTiny.n_embd;
     config.block_size = kTiny.block_size;
@@ -78,7 +78,7 @@ TEST_CASE("gradient of every form of norm, order, positions and activation") {
 }
 
 TEST_CASE("gradient of the other forms: without biases, post-norm, sinusoidal positions, each activation") {
-  GptConfig config = kTiny;
+  TransformerConfig config = kTiny;
   config.bias = false;
   config.norm_order = NormOrder::post;
   check_gradients(config, 41);

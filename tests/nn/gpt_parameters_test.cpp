@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-std::vector<std::string> expected_names(const GptConfig& c) {
+std::vector<std::string> expected_names(const TransformerConfig& c) {
   std::vector<std::string> names = {"wte.weight"};
   if (c.positions == Positions::learned) names.push_back("wpe.weight");
   if (!c.ngram.orders.empty()) names.push_back("ngram.weight");
@@ -19,21 +19,17 @@ std::vector<std::string> expected_names(const GptConfig& c) {
     const bool norm = layer.find("ln_") != std::string::npos;
     if (c.bias && !(norm && c.norm == NormKind::rms)) names.push_back(layer + ".bias");
   };
-  const BlockExtras& e = c.extras;
   for (std::int64_t i = 0; i < c.n_layer; ++i) {
     const std::string h = "h." + std::to_string(i) + ".";
     const auto add_vector = [&](bool wanted, const char* name) {
       if (wanted) names.push_back(h + name);
     };
-    add_vector(e.input_skip && i > 0, "skip");
     for (const char* const n : {"1", "2"}) {
       const bool first = *n == '1';
       add(h + "ln_" + n);
-      add_vector(e.branch_scales, first ? "scale_1" : "scale_2");
-      add_vector(e.conv_width > 0, first ? "conv_1.weight" : "conv_2.weight");
+      add_vector(c.conv_width > 0, first ? "conv_1.weight" : "conv_2.weight");
       add(h + (first ? "attn.c_attn" : "mlp.c_fc"));
-      add_vector(e.qk_norm && first, "attn.qk_norm");
-      add_vector(e.value_residual && first && i > 0, "attn.value_gain");
+      add_vector(c.qk_norm && first, "attn.qk_norm");
       add(h + (first ? "attn.c_proj" : "mlp.c_proj"));
     }
   }
@@ -54,14 +50,14 @@ std::pair<double, double> moments_of(const Parameter& p) {
 }  // namespace
 
 TEST_CASE("every weight is in the store, in the order of the model, under GPT-2's name and in its group") {
-  std::vector<GptConfig> configs = gpt_variants();
-  for (const GptConfig& config : gpt_variants()) {
+  std::vector<TransformerConfig> configs = gpt_variants();
+  for (const TransformerConfig& config : gpt_variants()) {
     configs.push_back(config);
     configs.back().bias = !config.bias;
     configs.push_back(config);
     configs.back().tie_weights = !config.tie_weights;
   }
-  for (const GptConfig& config : configs) {
+  for (const TransformerConfig& config : configs) {
     INFO(describe(config));
     SmallGpt gpt(config);
     std::vector<std::string> names;
@@ -76,8 +72,8 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
     }
     REQUIRE(names == expected_names(config));
     REQUIRE(gpt.model.parameter_count() == count);
-    const std::int64_t looked_up = (config.tie_weights ? 0 : config.vocab_size * config.n_embd) +
-                                   (gpt.model.ngram ? gpt.model.ngram->weight.shape().numel() : 0);
+    const std::int64_t looked_up =
+        (config.tie_weights ? 0 : config.vocab_size * config.n_embd) + gpt.model.input.ngram_parameter_count();
     REQUIRE(gpt.model.flop_parameter_count() == count - looked_up);
   }
 }
@@ -94,27 +90,26 @@ TEST_CASE("a gated feed-forward network has a hidden width of 8/3, rounded up to
 }
 
 TEST_CASE("heads that share keys and values have fewer weights, gains and cached numbers") {
-  GptConfig config = kSmall;  // two heads of six columns
+  TransformerConfig config = kSmall;  // two heads of six columns
   config.n_kv_head = 1;
-  config.extras.qk_norm = config.extras.value_residual = true;
+  config.qk_norm = true;
   const SmallGpt gpt(config);
   const Parameter& packed = gpt.store.find("h.1.attn.c_attn.weight");
   REQUIRE(packed.shape() == Shape{12 + 6 + 6, 12});
   REQUIRE(packed.matrices() == 4);  // of six rows: two of q, k and v
   REQUIRE(gpt.store.find("h.1.attn.c_attn.bias").shape() == Shape{24});
   REQUIRE(gpt.store.find("h.1.attn.qk_norm").shape() == Shape{18});
-  REQUIRE(gpt.store.find("h.1.attn.value_gain").shape() == Shape{6});
   KvCache cache = gpt.model.make_cache(3);
   REQUIRE(cache.tensors().front().second->shape() == Shape{3, config.block_size, 2 * 6});
-  // Attention costs the same per head, and what is missing are 12 rows of each c_attn, 6 gains, and 6 values.
-  GptConfig full = config;
+  // Attention costs the same per head, and what is missing are 12 rows of each c_attn and 6 gains.
+  TransformerConfig full = config;
   full.n_kv_head = 2;
   const SmallGpt all(full);
   REQUIRE(all.store.find("h.1.attn.c_attn.weight").matrices() == 3);
-  const std::int64_t fewer = 2 * (12 * 12 + 12 + 6) + 6;
+  const std::int64_t fewer = 2 * (12 * 12 + 12 + 6);
   REQUIRE(all.model.parameter_count() - gpt.model.parameter_count() == fewer);
   REQUIRE(all.model.flop_per_token(9) - gpt.model.flop_per_token(9) == 6.0 * static_cast<double>(fewer));
-  REQUIRE(all.model.activation_bytes(2, 9) - gpt.model.activation_bytes(2, 9) == 2 * 9 * 2 * 3 * 12 * 4);
+  REQUIRE(all.model.activation_bytes(2, 9) - gpt.model.activation_bytes(2, 9) == 2 * 9 * 2 * 2 * 12 * 4);
   config.n_kv_head = 3;
   ParameterStore store;
   REQUIRE_THROWS_WITH(Gpt(Scope(store), config),
@@ -123,7 +118,7 @@ TEST_CASE("heads that share keys and values have fewer weights, gains and cached
 
 TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters as nanoGPT counts") {
   ParameterStore store;
-  const Gpt model(Scope(store), GptConfig{});
+  const Gpt model(Scope(store), TransformerConfig{});
   REQUIRE(store.numel() == 124439808);
   REQUIRE(model.parameter_count() == 124439808 - 1024 * 768);
   REQUIRE(store.find("wte.weight").shape() == Shape{50257, 768});
@@ -136,7 +131,7 @@ TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters 
 }
 
 TEST_CASE("initial values are GPT-2's") {
-  const GptConfig config{
+  const TransformerConfig config{
       .n_layer = 3, .n_head = 4, .n_embd = 64, .block_size = 128, .vocab_size = 150, .tie_weights = false};
   SmallGpt gpt(config);
   for (const auto& parameter : gpt.store.parameters()) {
@@ -168,7 +163,7 @@ TEST_CASE("a tied head is the token embedding") {
 }
 
 TEST_CASE("a Gpt rejects impossible configurations and inputs with messages that contain the values") {
-  const auto build = [&](const GptConfig& rejected) {
+  const auto build = [&](const TransformerConfig& rejected) {
     ParameterStore store;
     Gpt(Scope(store), rejected);
   };
@@ -177,7 +172,7 @@ TEST_CASE("a Gpt rejects impossible configurations and inputs with messages that
   REQUIRE_THROWS_AS(build({.n_layer = 1, .n_head = 0}), Error);
   REQUIRE_THROWS_AS(build({.vocab_size = 0}), Error);
   REQUIRE_THROWS_AS(build({.dropout = 1}), Error);
-  GptConfig config = kSmall;
+  TransformerConfig config = kSmall;
   config.position_base = 1;  // not used
   build(config);
   for (const Positions positions : {Positions::sinusoidal, Positions::rotary}) {

@@ -15,7 +15,7 @@ namespace {
 
 // Feeds ids in pieces, whose sizes repeat the given list, and compares the logits after each piece with those of the
 // full forward pass. Returns the number of comparisons.
-int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std::vector<std::int64_t>& pieces) {
+int compare(const TransformerConfig& config, DType dtype, std::int64_t batch, const std::vector<std::int64_t>& pieces) {
   SmallGpt gpt(config, dtype);
   gpt.randomize(21);
   const std::int64_t tokens = config.block_size, v = config.vocab_size;
@@ -40,7 +40,7 @@ int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std:
 
 TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
   // 150 tokens are more than two blocks of keys. Head sizes of 24 and 20 are not multiples of a vector.
-  std::vector<GptConfig> configs = {
+  std::vector<TransformerConfig> configs = {
       kSmall,
       {.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 150, .vocab_size = 65},
       {.n_layer = 1,
@@ -70,12 +70,12 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
        .position_base = 50},
   };
   configs.push_back({.n_layer = 2, .n_head = 6, .n_embd = 60, .block_size = 150, .vocab_size = 17, .n_kv_head = 2});
-  for (const GptConfig& config : gpt_variants()) configs.push_back(config);
+  for (const TransformerConfig& config : gpt_variants()) configs.push_back(config);
   const int before = threads();
   set_threads(1);
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
-    for (const GptConfig& config : configs) {
+    for (const TransformerConfig& config : configs) {
       for (const DType dtype : {DType::float32, DType::float64}) {
         for (const std::int64_t batch : {1, 3}) {
           INFO(target << ", " << to_string(dtype) << ", C " << config.n_embd << ", batch " << batch << ": "
@@ -94,7 +94,7 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
 }
 
 TEST_CASE("a cache longer than block_size serves any positions but learned ones") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     SmallGpt gpt(config);
     gpt.randomize(31);
     const std::int64_t tokens = 3 * config.block_size, v = config.vocab_size;
@@ -105,7 +105,8 @@ TEST_CASE("a cache longer than block_size serves any positions but learned ones"
     const Tensor next = columns(ids, config.block_size, config.block_size + 1);
     INFO(describe(config));
     if (config.positions == Positions::learned) {
-      REQUIRE_THROWS_WITH(gpt.model.next_logits(next, cache), ContainsSubstring("learned positions end there"));
+      REQUIRE_THROWS_WITH(gpt.model.next_logits(next, cache),
+                          ContainsSubstring("learned positions end at block_size = 9"));
       REQUIRE(cache.length() == config.block_size);
       continue;
     }
@@ -132,7 +133,7 @@ TEST_CASE("hidden states with a cache are those of the full forward at every pos
 }
 
 TEST_CASE("what a cache held before it was cleared has no effect") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     INFO(describe(config));
     SmallGpt gpt(config);
     gpt.randomize(25);

@@ -32,23 +32,14 @@ class PlainGpt {
         }
       }
     }
-    if (gpt_.ngram) add_ngrams(x, ids);
-    const Matrix embedded = x;
-    Matrix values;  // of the first block
+    if (gpt_.input.ngram) add_ngrams(x, ids);
     for (std::int64_t i = 0; i < c_.n_layer; ++i) {
       const std::string h = "h." + std::to_string(i);
-      if (c_.extras.input_skip && i > 0) add_scaled(x, embedded, 0, h + ".skip");
-      x = residual(x, h + ".ln_1",
-                   [&](const Matrix& y) { return scaled(attention(conv(y, h, "1"), h + ".attn", values), h, "1"); });
-      x = residual(x, h + ".ln_2",
-                   [&](const Matrix& y) { return scaled(feed_forward(conv(y, h, "2"), h + ".mlp"), h, "2"); });
+      x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(conv(y, h, "1"), h + ".attn"); });
+      x = residual(x, h + ".ln_2", [&](const Matrix& y) { return feed_forward(conv(y, h, "2"), h + ".mlp"); });
     }
     if (c_.norm_order == NormOrder::pre) x = norm(x, "ln_f");
-    x = linear(x, c_.tie_weights ? "wte" : "lm_head");
-    for (std::vector<double>& row : x) {
-      for (double& v : row) v = c_.logit_cap > 0 ? c_.logit_cap * std::tanh(v / c_.logit_cap) : v;
-    }
-    return x;
+    return linear(x, c_.tie_weights ? "wte" : "lm_head");
   }
 
  private:
@@ -63,7 +54,7 @@ class PlainGpt {
   }
   // Which rows belong to a token is the subject of ngram_test.cpp.
   void add_ngrams(Matrix& x, const std::vector<std::int32_t>& ids) const {
-    const Tensor rows = gpt_.ngram->rows(tensor(ids, {1, std::ssize(ids)}));
+    const Tensor rows = gpt_.input.ngram->rows(tensor(ids, {1, std::ssize(ids)}));
     const std::size_t orders = size(rows.shape()[2]);
     for (std::size_t t = 0; t < x.size(); ++t) {
       for (std::size_t k = 0; k < orders; ++k) {
@@ -72,24 +63,11 @@ class PlainGpt {
       }
     }
   }
-  // x[t][begin + i] += weight[i] · y[t][i]
-  void add_scaled(Matrix& x, const Matrix& y, std::size_t begin, const std::string& vector) const {
-    for (std::size_t t = 0; t < x.size(); ++t) {
-      for (std::size_t i = 0; i < y[t].size(); ++i) x[t][begin + i] += weight(vector, 0, i) * y[t][i];
-    }
-  }
-  Matrix scaled(Matrix x, const std::string& h, const char* number) const {
-    if (!c_.extras.branch_scales) return x;
-    for (std::vector<double>& row : x) {
-      for (std::size_t i = 0; i < row.size(); ++i) row[i] *= weight(h + ".scale_" + number, 0, i);
-    }
-    return x;
-  }
   Matrix conv(const Matrix& x, const std::string& h, const char* number) const {
-    if (c_.extras.conv_width == 0) return x;
+    if (c_.conv_width == 0) return x;
     Matrix y(x.size(), std::vector<double>(x[0].size()));
     for (std::size_t t = 0; t < x.size(); ++t) {
-      for (std::size_t k = 0; k < size(c_.extras.conv_width) && k <= t; ++k) {
+      for (std::size_t k = 0; k < size(c_.conv_width) && k <= t; ++k) {
         for (std::size_t i = 0; i < y[t].size(); ++i) {
           y[t][i] += weight(h + ".conv_" + number + ".weight", k, i) * x[t - k][i];
         }
@@ -170,16 +148,11 @@ class PlainGpt {
     return 0;
   }
 
-  // `values` are those of the first block, which sets them.
-  Matrix attention(const Matrix& x, const std::string& layer, Matrix& values) const {
+  Matrix attention(const Matrix& x, const std::string& layer) const {
     Matrix qkv = linear(x, layer + ".c_attn");
     const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
     const std::size_t share = c_.n_kv_head > 0 ? size(c_.n_head / c_.n_kv_head) : 1, kv = c / share;
-    if (!values.empty() && c_.extras.value_residual) add_scaled(qkv, values, c + kv, layer + ".value_gain");
-    if (values.empty()) {
-      for (const std::vector<double>& row : qkv) values.emplace_back(row.end() - static_cast<long>(kv), row.end());
-    }
-    if (c_.extras.qk_norm) normalize_heads(qkv, c + kv, d, layer + ".qk_norm");
+    if (c_.qk_norm) normalize_heads(qkv, c + kv, d, layer + ".qk_norm");
     if (c_.positions == Positions::rotary) rotate(qkv, c + kv, d);
     Matrix y(x.size(), std::vector<double>(c));
     for (std::size_t t = 0; t < x.size(); ++t) {
@@ -228,13 +201,13 @@ class PlainGpt {
 
   const Gpt& gpt_;
   const ParameterStore& store_;
-  GptConfig c_;
+  TransformerConfig c_;
 };
 
 }  // namespace
 
 TEST_CASE("a Gpt computes the formulas of the papers") {
-  std::vector<GptConfig> configs(6, kSmall);
+  std::vector<TransformerConfig> configs(6, kSmall);
   configs[1].tie_weights = configs[1].bias = false;
   configs[2].norm_order = NormOrder::post;
   configs[2].activation = Activation::relu;
@@ -246,12 +219,12 @@ TEST_CASE("a Gpt computes the formulas of the papers") {
   configs[5].n_head = 5;
   configs[5].positions = Positions::sinusoidal;
   configs[5].position_base = 20;
-  for (const GptConfig& config : gpt_variants()) configs.push_back(config);
+  for (const TransformerConfig& config : gpt_variants()) configs.push_back(config);
   configs.push_back(kSmall);
   configs.back().activation = Activation::relu_squared;
   configs.push_back(kSmall);
   configs.back().norm_order = NormOrder::post;
-  configs.back().extras = kAllExtras;
+  add_extras(configs.back());
   configs.push_back(configs.back());
   configs.back().n_head = 6;
   configs.back().n_kv_head = 2;

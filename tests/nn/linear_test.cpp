@@ -18,7 +18,7 @@ namespace {
 const std::vector<std::string> kForms = {"elu", "random:7", "random:40", "nystrom:5"};
 
 struct SmallLinear {
-  SmallLinear(const GptConfig& config, const std::string& form, DType dtype)
+  SmallLinear(const TransformerConfig& config, const std::string& form, DType dtype)
       : store(dtype), model(Scope(store), {config, parse_attention(form)}) {
     store.seal(1);
   }
@@ -45,8 +45,8 @@ struct SmallLinear {
   LinearModel model;
 };
 
-GptConfig with(Positions positions, std::int64_t block_size = kSmall.block_size) {
-  GptConfig config = kSmall;
+TransformerConfig with(Positions positions, std::int64_t block_size = kSmall.block_size) {
+  TransformerConfig config = kSmall;
   config.positions = positions;
   config.block_size = block_size;
   return config;
@@ -74,7 +74,7 @@ std::int64_t elements(State& state) {
 TEST_CASE("linear: changing a token changes its own and all later logits, and no bit of earlier ones") {
   for (const std::string& form : kForms) {
     for (const DType dtype : {DType::float32, DType::float64}) {
-      const GptConfig config = with(Positions::rotary, 70);
+      const TransformerConfig config = with(Positions::rotary, 70);
       SmallLinear linear(config, form, dtype);
       linear.randomize(3);
       const std::int64_t tokens = config.block_size, v = config.vocab_size;
@@ -97,7 +97,7 @@ TEST_CASE("linear: changing a token changes its own and all later logits, and no
 TEST_CASE("linear: step by step equals the parallel pass to 1e-12, however the tokens are split into calls") {
   for (const std::string& form : kForms) {
     for (const Positions positions : {Positions::learned, Positions::rotary, Positions::none}) {
-      const GptConfig config = with(positions, 80);
+      const TransformerConfig config = with(positions, 80);
       SmallLinear linear(config, form, DType::float64);
       linear.randomize(4);
       const Tensor ids = random_ids(3, 80, config.vocab_size, 6), all = linear.model.logits(ids);
@@ -227,7 +227,7 @@ TEST_CASE("linear: the gradient of every parameter of a two-layer model") {
   for (const std::string& form : kForms) {
     for (const Positions positions : {Positions::learned, Positions::rotary}) {
       if (positions == Positions::rotary && form != "elu") continue;
-      GptConfig config = with(positions, 4);
+      TransformerConfig config = with(positions, 4);
       config.n_embd = 8;
       config.dropout = positions == Positions::rotary ? 0.2 : 0;
       SmallLinear linear(config, form, DType::float64);
@@ -253,7 +253,7 @@ TEST_CASE("linear: the gradient of every parameter of a two-layer model") {
 
 TEST_CASE("linear: no bit of loss and gradients depends on the number of threads") {
   for (const std::string& form : kForms) {
-    const GptConfig config = with(Positions::none, 600);
+    const TransformerConfig config = with(Positions::none, 600);
     SmallLinear linear(config, form, DType::float32);
     const Tensor ids = random_ids(1, 600, 7, 10), targets = random_ids(1, 600, 7, 11);
     const auto run = [&](int threads) {

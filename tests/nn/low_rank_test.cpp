@@ -29,7 +29,7 @@ struct Adapted {
 };
 
 struct AdaptedGpt {
-  explicit AdaptedGpt(const GptConfig& config, DType dtype = DType::float32)
+  explicit AdaptedGpt(const TransformerConfig& config, DType dtype = DType::float32)
       : store(dtype), model(Scope(store).with_adapters(kEverywhere), config) {
     store.seal(1);
   }
@@ -128,7 +128,7 @@ TEST_CASE("an adapter takes part in every activation of its layer") {
 }
 
 TEST_CASE("the maps of the blocks are adapted, and embeddings, norms and the output layer are not") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     INFO(describe(config));
     AdaptedGpt adapted(config);
     std::multiset<std::string> names;
@@ -161,7 +161,7 @@ TEST_CASE("only layers that the options want are adapted, and each is asked abou
 }
 
 TEST_CASE("logits with merged weights are those of the adapters, and those of a new adapter are the model's own") {
-  for (const GptConfig& config : gpt_variants()) {
+  for (const TransformerConfig& config : gpt_variants()) {
     INFO(describe(config));
     for (const DType dtype : {DType::float32, DType::float64}) {
       AdaptedGpt adapted(config, dtype);

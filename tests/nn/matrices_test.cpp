@@ -37,20 +37,16 @@ void require_matrices(const C& config, std::int64_t gates = 1) {
 }  // namespace
 
 TEST_CASE("the weights of blocks are matrices, q‖k‖v three of them, and embeddings and output layers are none") {
-  const GptConfig gpt{.n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 4, .vocab_size = 5};
+  const TransformerConfig gpt{.n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 4, .vocab_size = 5};
   require_matrices<Gpt>(gpt);
-  GptConfig gated = gpt;
+  TransformerConfig gated = gpt;
   gated.activation = Activation::swiglu;
   gated.tie_weights = false;
   require_matrices<Gpt>(gated, 2);
-  require_matrices<EncoderModel>(
-      EncoderConfig{.n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 4, .vocab_size = 5});
-  require_matrices<EncoderModel>(
-      EncoderConfig{.n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 4, .vocab_size = 5, .classes = 3});
-  require_matrices<Seq2SeqModel>(
-      Seq2SeqConfig{.n_layer = 1, .n_head = 2, .n_embd = 8, .source_vocab_size = 5, .vocab_size = 5, .block_size = 4});
-  require_matrices<TransformerXl>(
-      TransformerXlConfig{.n_layer = 1, .n_head = 2, .n_embd = 8, .vocab_size = 5, .block_size = 4, .memory = 4});
+  require_matrices<EncoderModel>(EncoderConfig{gpt});
+  require_matrices<EncoderModel>(EncoderConfig{gpt, 3});
+  require_matrices<Seq2SeqModel>(Seq2SeqConfig{gpt, 5});
+  require_matrices<TransformerXl>(TransformerXlConfig{gpt, 4});
 }
 
 TEST_CASE("a linear layer is one matrix unless it says otherwise, and an embedding none") {

@@ -103,7 +103,7 @@ TEST_CASE("recent tokens are the last ones, however they arrive, and continue n-
 }
 
 TEST_CASE("a model with tables begins as the model without them, and only the rows of its batch learn") {
-  GptConfig config = kSmall;
+  TransformerConfig config = kSmall;
   SmallGpt plain(config);
   config.ngram = {.orders = {2, 3}, .rows = 49};
   SmallGpt gpt(config);
@@ -119,11 +119,11 @@ TEST_CASE("a model with tables begins as the model without them, and only the ro
     tape.backward(loss);
     optimizer.step(1e-2);
   }
-  const Tensor rows = gpt.model.ngram->rows(ids);
+  const Tensor rows = gpt.model.input.ngram->rows(ids);
   std::set<std::int32_t> used(rows.values<std::int32_t>().begin(), rows.values<std::int32_t>().end());
   used.erase(-1);
   REQUIRE(used.size() >= 3);
-  const Tensor& table = gpt.model.ngram->weight.value();
+  const Tensor& table = gpt.model.input.ngram->weight.value();
   for (std::int32_t r = 0; r < table.shape()[0]; ++r) {
     double size = 0;
     for (std::int64_t j = 0; j < config.n_embd; ++j) size += std::abs(table.at(r * config.n_embd + j));

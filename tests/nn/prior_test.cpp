@@ -33,13 +33,13 @@ class TwoTokens final : public TokenPrior {
   std::int64_t vocab_size_;
 };
 
-GptConfig with_prior(GptConfig config) {
+TransformerConfig with_prior(TransformerConfig config) {
   config.ngram_prior = 3;
   return config;
 }
 
 struct SmallPrior {
-  explicit SmallPrior(const GptConfig& config, DType dtype = DType::float32)
+  explicit SmallPrior(const TransformerConfig& config, DType dtype = DType::float32)
       : store(dtype), model(Scope(store), with_prior(config)) {
     store.seal(1);
     randomize(store, 5);
@@ -121,7 +121,7 @@ TEST_CASE("generation with a prior has the logits of the whole sequence", "[prio
   const Tensor ids = random_ids(2, 9, kSmall.vocab_size, 6);
   const Tensor prior = prior_of(TwoTokens(), ids, {}, DType::float32);
   for (const std::vector<std::int64_t>& pieces : std::vector<std::vector<std::int64_t>>{{1}, {2, 1}, {9}, {3}}) {
-    for (const GptConfig& config : gpt_variants()) {
+    for (const TransformerConfig& config : gpt_variants()) {
       INFO(describe(config));
       const SmallPrior small(config);
       REQUIRE(worst_difference(small.model, ids, small.model.gpt.logits(ids, prior), pieces) == 0);
@@ -206,7 +206,7 @@ TEST_CASE("a prior that does not fit its model is refused", "[prior]") {
   REQUIRE_THROWS_WITH(prior_of(TwoTokens(), outside, {}, DType::float32),
                       ContainsSubstring("must be in [0, 7); got 7"));
   ParameterStore other;
-  GptConfig shorter = kSmall;
+  TransformerConfig shorter = kSmall;
   shorter.ngram_prior = 2;
   GptModel shorter_model(Scope(other), shorter);
   TransformerXlConfig negative = kSmallXl;

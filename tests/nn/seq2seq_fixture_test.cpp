@@ -108,15 +108,16 @@ TEST_CASE("PyTorch: whole encoder-decoders, post-norm with a tied head and pre-n
   for (const NormOrder order : {NormOrder::pre, NormOrder::post}) {
     const bool pre = order == NormOrder::pre;
     const Fixture f = read_fixture("seq2seq_" + name_of(order));
-    const Seq2SeqConfig config{.n_layer = 2,
-                               .n_head = 2,
-                               .n_embd = 4,
-                               .source_vocab_size = pre ? 7 : 9,
-                               .vocab_size = 7,
-                               .shared_embeddings = pre,
-                               .tie_weights = !pre,
-                               .activation = pre ? Activation::gelu : Activation::relu,
-                               .norm_order = order};
+    const Seq2SeqConfig config{{.n_layer = 2,
+                                .n_head = 2,
+                                .n_embd = 4,
+                                .vocab_size = 7,
+                                .tie_weights = !pre,
+                                .activation = pre ? Activation::gelu : Activation::relu,
+                                .norm_order = order,
+                                .positions = Positions::sinusoidal},
+                               pre ? 7 : 9,
+                               pre};
     ParameterStore store(DType::float64);
     const Seq2Seq model(Scope(store), config);
     load(store, f);

@@ -31,13 +31,20 @@ TEST_CASE("seq2seq: parameters have the names of figure 1, and as many as are co
     REQUIRE(names.contains("decoder.ln_f.weight") == (config.norm_order == NormOrder::pre));
   }
   ParameterStore store;
-  const Seq2Seq base(Scope(store), {.shared_embeddings = true});
+  const Seq2Seq base(Scope(store), {{.n_layer = 6,
+                                     .n_head = 8,
+                                     .n_embd = 512,
+                                     .vocab_size = 37000,
+                                     .norm_order = NormOrder::post,
+                                     .positions = Positions::sinusoidal},
+                                    37000,
+                                    true});
   REQUIRE(base.parameter_count() == 37000 * 512 + 44138496);  // the paper counts 65 million
   REQUIRE(base.flop_parameter_count() == base.parameter_count());
 }
 
 TEST_CASE("seq2seq: initial values are those of the published code") {
-  const Seq2SeqConfig config{.n_layer = 1, .n_head = 4, .n_embd = 64, .source_vocab_size = 150, .vocab_size = 140};
+  const Seq2SeqConfig config{{.n_layer = 1, .n_head = 4, .n_embd = 64, .vocab_size = 140}, 150};
   SmallSeq2Seq small(config);
   const double c = 64;
   const auto deviation = [&](const char* name) {
@@ -60,14 +67,15 @@ TEST_CASE("seq2seq: the memory of a training step is estimated closely, and so i
   for (const auto& [norm, activation] : {std::pair(NormOrder::post, Activation::relu),
                                          {NormOrder::pre, Activation::relu},
                                          {NormOrder::pre, Activation::gelu}}) {
-    const Seq2SeqConfig config{.n_layer = 2,
-                               .n_head = 4,
-                               .n_embd = 64,
-                               .source_vocab_size = 120,
-                               .vocab_size = 100,
-                               .block_size = 64,
-                               .activation = activation,
-                               .norm_order = norm};
+    const Seq2SeqConfig config{{.n_layer = 2,
+                                .n_head = 4,
+                                .n_embd = 64,
+                                .block_size = 64,
+                                .vocab_size = 100,
+                                .activation = activation,
+                                .norm_order = norm,
+                                .positions = Positions::sinusoidal},
+                               120};
     SmallSeq2Seq small(config);
     const Batch pairs = random_pairs(config, 8, 64, 64, 31);
     Adam optimizer(small.store);
@@ -98,12 +106,12 @@ TEST_CASE("seq2seq: the memory of a training step is estimated closely, and so i
 TEST_CASE("seq2seq: impossible configurations and inputs are refused with messages that contain the values") {
   ParameterStore store;
   const auto build = [&](Seq2SeqConfig config) { Seq2Seq(Scope(store), config); };
-  REQUIRE_THROWS_WITH(build({.n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));
-  REQUIRE_THROWS_AS(build({.n_layer = 0}), Error);
-  REQUIRE_THROWS_AS(build({.dropout = 1}), Error);
-  REQUIRE_THROWS_WITH(build({.source_vocab_size = 5, .vocab_size = 6, .shared_embeddings = true}),
-                      ContainsSubstring("5 source and 6 target"));
-  REQUIRE_THROWS_WITH(build({.n_layer = 1, .position_base = 1}), ContainsSubstring("base"));
+  REQUIRE_THROWS_WITH(build({{.n_head = 5, .n_embd = 12}}), ContainsSubstring("12 and 5"));
+  REQUIRE_THROWS_AS(build({{.n_layer = 0}}), Error);
+  REQUIRE_THROWS_AS(build({{.dropout = 1}}), Error);
+  REQUIRE_THROWS_WITH(build({{.vocab_size = 6}, 5, true}), ContainsSubstring("5 source and 6 target"));
+  REQUIRE_THROWS_WITH(build({{.n_layer = 1, .positions = Positions::sinusoidal, .position_base = 1}}),
+                      ContainsSubstring("base"));
 
   Seq2SeqConfig config = kSmallSeq2Seq;
   config.positions = Positions::learned;

@@ -12,10 +12,12 @@
 
 namespace maki::tests {
 
-inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
+inline constexpr TransformerConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
-inline constexpr BlockExtras kAllExtras{
-    .qk_norm = true, .conv_width = 4, .input_skip = true, .value_residual = true, .branch_scales = true};
+inline void add_extras(TransformerConfig& config) {
+  config.qk_norm = true;
+  config.conv_width = 4;
+}
 
 /// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At initial values attention is
 /// nearly uniform, and comparisons would show little.
@@ -34,77 +36,71 @@ inline void randomize(ParameterStore& store, std::uint64_t seed) {
 }
 
 /// kSmall in every form of norm, order, positions and activation that changes what a block computes.
-inline std::vector<GptConfig> gpt_variants() {
-  std::vector<GptConfig> variants(1, kSmall);
+inline std::vector<TransformerConfig> gpt_variants() {
+  std::vector<TransformerConfig> variants(1, kSmall);
   const auto add = [&](const auto& change) { change(variants.emplace_back(kSmall)); };
-  add([](GptConfig& c) { c.tie_weights = false; });
-  add([](GptConfig& c) { c.norm_order = NormOrder::post; });
-  add([](GptConfig& c) {
+  add([](TransformerConfig& c) { c.tie_weights = false; });
+  add([](TransformerConfig& c) { c.norm_order = NormOrder::post; });
+  add([](TransformerConfig& c) {
     c.positions = Positions::sinusoidal;
     c.position_base = 100;
   });
-  add([](GptConfig& c) { c.positions = Positions::none; });
-  add([](GptConfig& c) {
+  add([](TransformerConfig& c) { c.positions = Positions::none; });
+  add([](TransformerConfig& c) {
     c.positions = Positions::rotary;
     c.position_base = 100;
   });
-  add([](GptConfig& c) { c.norm = NormKind::rms; });
-  add([](GptConfig& c) { c.activation = Activation::swiglu; });
-  add([](GptConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
-  add([](GptConfig& c) { c.extras.qk_norm = true; });
-  add([](GptConfig& c) { c.extras.conv_width = 3; });
-  add([](GptConfig& c) { c.extras.input_skip = c.extras.branch_scales = true; });
-  add([](GptConfig& c) { c.extras.value_residual = true; });
-  add([](GptConfig& c) { c.logit_cap = 8; });
-  add([](GptConfig& c) {
+  add([](TransformerConfig& c) { c.norm = NormKind::rms; });
+  add([](TransformerConfig& c) { c.activation = Activation::swiglu; });
+  add([](TransformerConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
+  add([](TransformerConfig& c) { c.qk_norm = true; });
+  add([](TransformerConfig& c) { c.conv_width = 3; });
+  add([](TransformerConfig& c) {
     c.ffn_width = 20;
     c.norm_epsilon = 1e-3;
   });
-  add([](GptConfig& c) {  // all extras, with n-grams and rotary positions
-    c.extras = kAllExtras;
+  add([](TransformerConfig& c) {  // all extras, with n-grams and rotary positions
+    add_extras(c);
     c.positions = Positions::rotary;
     c.norm = NormKind::rms;
     c.ngram = {.orders = {2}, .rows = 60};
-    c.logit_cap = 5;
   });
-  add([](GptConfig& c) {  // the original Transformer's order with LLaMA's parts
+  add([](TransformerConfig& c) {  // the original Transformer's order with LLaMA's parts
     c.norm_order = NormOrder::post;
     c.norm = NormKind::rms;
     c.positions = Positions::rotary;
     c.activation = Activation::swiglu;
   });
-  add([](GptConfig& c) {  // LLaMA
+  add([](TransformerConfig& c) {  // LLaMA
     c.bias = c.tie_weights = false;
     c.norm = NormKind::rms;
     c.positions = Positions::rotary;
     c.activation = Activation::swiglu;
   });
-  add([](GptConfig& c) {  // LLaMA whose heads share their keys
+  add([](TransformerConfig& c) {  // LLaMA whose heads share their keys
     c.n_kv_head = 1;
     c.bias = c.tie_weights = false;
     c.norm = NormKind::rms;
     c.positions = Positions::rotary;
     c.activation = Activation::swiglu;
   });
-  add([](GptConfig& c) {  // one head of keys, and all extras
+  add([](TransformerConfig& c) {  // one head of keys, and all extras
     c.n_kv_head = 1;
-    c.extras = kAllExtras;
+    add_extras(c);
   });
   return variants;
 }
 
 /// For INFO: "pre, layer, learned, gelu, biases, tied".
-inline std::string describe(const GptConfig& c) {
+inline std::string describe(const TransformerConfig& c) {
   return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
          to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "") +
-         (c.ngram.orders.empty() ? "" : ", n-grams") + (c.extras.qk_norm ? ", qk_norm" : "") +
-         (c.extras.conv_width > 0 ? ", conv" : "") + (c.extras.input_skip ? ", skip" : "") +
-         (c.extras.branch_scales ? ", scales" : "") + (c.extras.value_residual ? ", value residual" : "") +
-         (c.logit_cap > 0 ? ", cap" : "") + (c.ffn_width > 0 ? ", width" : "") + (c.n_kv_head > 0 ? ", grouped" : "");
+         (c.ngram.orders.empty() ? "" : ", n-grams") + (c.qk_norm ? ", qk_norm" : "") +
+         (c.conv_width > 0 ? ", conv" : "") + (c.ffn_width > 0 ? ", width" : "") + (c.n_kv_head > 0 ? ", grouped" : "");
 }
 
 struct SmallGpt {
-  explicit SmallGpt(const GptConfig& config, DType dtype = DType::float32, std::uint64_t seed = 1)
+  explicit SmallGpt(const TransformerConfig& config, DType dtype = DType::float32, std::uint64_t seed = 1)
       : store(dtype), model(Scope(store), config) {
     store.seal(seed);
   }

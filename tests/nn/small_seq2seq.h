@@ -6,13 +6,20 @@
 
 namespace maki::tests {
 
-inline constexpr Seq2SeqConfig kSmallSeq2Seq{
-    .n_layer = 2, .n_head = 2, .n_embd = 12, .source_vocab_size = 11, .vocab_size = 7, .block_size = 9};
+inline constexpr Seq2SeqConfig kSmallSeq2Seq{{.n_layer = 2,
+                                              .n_head = 2,
+                                              .n_embd = 12,
+                                              .block_size = 9,
+                                              .vocab_size = 7,
+                                              .activation = Activation::relu,
+                                              .norm_order = NormOrder::post,
+                                              .positions = Positions::sinusoidal},
+                                             11};
 
 /// The forms that a test runs over: post-norm as published, pre-norm with learned positions, a shared table with a head
-/// of its own, and n-gram embeddings.
+/// of its own, n-gram embeddings, and the numbers of LLaMA's blocks.
 inline std::vector<Seq2SeqConfig> seq2seq_variants() {
-  std::vector<Seq2SeqConfig> list(4, kSmallSeq2Seq);
+  std::vector<Seq2SeqConfig> list(5, kSmallSeq2Seq);
   list[1].norm_order = NormOrder::pre;
   list[1].positions = Positions::learned;
   list[1].activation = Activation::gelu;
@@ -21,6 +28,8 @@ inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   list[2].source_vocab_size = 7;
   list[2].bias = false;
   list[3].ngram = {.orders = {2, 3}, .rows = 49};
+  list[4].ffn_width = 20;
+  list[4].norm_epsilon = 1e-3;
   return list;
 }
 

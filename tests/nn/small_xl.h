@@ -11,7 +11,7 @@
 namespace maki::tests {
 
 inline constexpr TransformerXlConfig kSmallXl{
-    .n_layer = 2, .n_head = 2, .n_embd = 12, .vocab_size = 7, .block_size = 9, .memory = 11};
+    {.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7}, 11};
 
 struct SmallXl {
   explicit SmallXl(const TransformerXlConfig& config, DType dtype = DType::float32)
@@ -46,6 +46,8 @@ inline std::vector<TransformerXlConfig> xl_variants() {
   list[3].norm = NormKind::rms;
   list[3].activation = Activation::relu;
   list[3].memory = 5;
+  list[3].ffn_width = 20;
+  list[3].norm_epsilon = 1e-3;
   list[4].ngram = {.orders = {2, 4}, .rows = 49};
   return list;
 }

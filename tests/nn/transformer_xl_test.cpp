@@ -156,7 +156,7 @@ TEST_CASE("transformer-xl: no bit of loss, gradients and memory depends on the n
 
 // The memory is as long as a segment, so that the new one is what the blocks save anyway.
 TEST_CASE("transformer-xl: what each block saves is estimated closely, with and without a memory") {
-  TransformerXlConfig config{.n_layer = 2, .n_head = 4, .n_embd = 64, .vocab_size = 50, .block_size = 64};
+  TransformerXlConfig config{{.n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 50}};
   for (const std::int64_t memory : {0, 64}) {
     config.memory = memory;
     TransformerXlConfig deep = config;

@@ -6,7 +6,8 @@
 int main() {
   using namespace maki;
   ParameterStore store;
-  const Gpt model(Scope(store), GptConfig{.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5});
+  const Gpt model(Scope(store),
+                  TransformerConfig{.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5});
   store.seal(1);
   AdamW optimizer(store);
   Tape tape;

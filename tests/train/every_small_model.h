@@ -44,7 +44,7 @@ inline std::vector<SmallModel> every_small_model() {
   Config& config = list.back().config;
   config.ngram_orders = "2";
   config.ngram_rows = 20;
-  config.qk_norm = config.input_skip = config.value_residual = config.branch_scales = true;
+  config.qk_norm = true;
   config.conv_width = 2;
   list.push_back({"gpt with grouped keys", list.front().config});
   list.back().config.n_kv_head = 1;

@@ -35,7 +35,6 @@ Config config_of(const std::string& model) {
     config.ngram_dropout = 0.3;
     config.conv_width = 3;
   }
-  if (model == "linear") config.logit_cap = 5;  // whose loss is another op
   return config;
 }
 

@@ -14,7 +14,6 @@ std::vector<Config> recomputable() {
   std::vector<Config> list;
   for (const SmallModel& small : every_small_model()) {
     Config config = small.config;
-    config.input_skip = config.value_residual = false;
     config.recompute_blocks = true;
     if (config.model == "gpt" || config.model == "linear" || config.model == "encoder") list.push_back(config);
   }
@@ -85,11 +84,5 @@ TEST_CASE("recompute_blocks is a field of the run, for models whose blocks read 
     REQUIRE(contains(
         error_message<Error>([&] { validate(config); }),
         std::string("recompute_blocks: has an effect only if model is gpt or linear or encoder; it is ") + model));
-  }
-  for (bool Config::*extra : {&Config::input_skip, &Config::value_residual}) {
-    Config config = small_model_config("gpt");
-    config.recompute_blocks = config.*extra = true;
-    REQUIRE(
-        contains(error_message<Error>([&] { const SmallTrainer trainer(config); }), "recompute_blocks needs blocks"));
   }
 }

@@ -43,10 +43,8 @@ struct Config {
   double ngram_dropout = 0, ngram_lr_factor = 30;
   std::int64_t ngram_prior = 0;
   bool respect_documents = false;
-  bool qk_norm = false, zero_projections = false, input_skip = false, value_residual = false, branch_scales = false;
-  std::int64_t conv_width = 0;
-  double logit_cap = 0;
-  std::int64_t ffn_width = 0;
+  bool qk_norm = false, zero_projections = false;
+  std::int64_t conv_width = 0, ffn_width = 0;
   double norm_epsilon = 1e-5;
   std::string activation = "gelu", norm = "layer", dtype = "float32", precision = "float32";
   double position_base = 10000;

@@ -39,19 +39,14 @@ std::string value_text(const Config& config, std::string_view name) {
 
 // Parts that only some models have.
 std::vector<Dependence> model_dependences() {
-  const Values deep = {"gpt", "linear"}, recomputing = {"gpt", "linear", "encoder"};
-  std::vector<Dependence> list = {
-      {"n_kv_head", "model", {"gpt"}, false, "0", true},
+  return {
+      {"n_kv_head", "model", {"gpt", "encoder"}, false, "0", true},
+      {"qk_norm", "model", {"gpt", "linear", "encoder"}, false, "false", true},
+      {"conv_width", "model", {"gpt", "linear"}, false, "0", true},
       {"attention", "model", {"linear"}, false, "softmax"},
       {"memory", "model", {"transformer-xl"}, false, "0", true},
-      {"recompute_blocks", "model", recomputing, false, "false", true},
-      {"input_skip", "n_layer", {"1"}, true, "false"},
-      {"value_residual", "n_layer", {"1"}, true, "false"},
+      {"recompute_blocks", "model", {"gpt", "linear", "encoder"}, false, "false", true},
   };
-  for (const char* const name : {"qk_norm", "conv_width", "input_skip", "value_residual", "branch_scales", "logit_cap",
-                                 "ffn_width", "norm_epsilon", "zero_projections"})
-    list.push_back({name, "model", deep, false, value_text(Config(), name), true});
-  return list;
 }
 
 // What only some tasks do, or only some corpora need.

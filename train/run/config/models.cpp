@@ -4,12 +4,40 @@
 #include <span>
 
 #include "autograd/core/table.h"
+#include "nn/models/encoder.h"
 #include "nn/models/linear.h"
+#include "nn/models/seq2seq.h"
+#include "nn/models/transformer_xl.h"
 #include "optim/muon.h"
 #include "train/run/config/trained_parameters.h"
 
 namespace maki {
 namespace {
+
+TransformerConfig transformer_config(const Config& c, std::int64_t vocab_size) {
+  return {.n_layer = c.n_layer,
+          .n_head = c.n_head,
+          .n_embd = c.n_embd,
+          .block_size = c.block_size,
+          .vocab_size = vocab_size,
+          .dropout = c.dropout,
+          .bias = c.bias,
+          .tie_weights = c.tie_weights,
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
+          .positions = positions_named(c.positions),
+          .position_base = c.position_base,
+          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout},
+          .qk_norm = c.qk_norm,
+          .zero_projections = c.zero_projections,
+          .conv_width = c.conv_width,
+          .ffn_width = c.ffn_width,
+          .norm_epsilon = c.norm_epsilon,
+          .ngram_prior = c.ngram_prior,
+          .recompute_blocks = c.recompute_blocks,
+          .n_kv_head = c.n_kv_head};
+}
 
 struct ModelKind {
   const char* name;
@@ -24,32 +52,32 @@ constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"transla
 constexpr ModelKind kModelKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
+       return std::make_unique<GptModel>(scope, transformer_config(config, vocab.target));
      }},
     {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
+       const Seq2SeqConfig seq2seq{transformer_config(config, vocab.target),
+                                   config.share_vocabulary ? vocab.target : vocab.source, config.share_vocabulary};
+       return std::make_unique<Seq2SeqModel>(scope, seq2seq);
      }},
     {"linear", kWritesText, "pre", "learned", "elu",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       const LinearConfig linear{gpt_config(config, vocab.target), parse_attention(config.attention)};
+       const LinearConfig linear{transformer_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
      }},
     {"encoder", kReadsText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<EncoderModel>(scope, encoder_config(config, vocab));
+       const EncoderConfig encoder{transformer_config(config, vocab.target), vocab.classes};
+       return std::make_unique<EncoderModel>(scope, encoder);
      }},
     {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<TransformerXlModel>(scope, transformer_xl_config(config, vocab.target));
+       const TransformerXlConfig xl{transformer_config(config, vocab.target), config.memory};
+       return std::make_unique<TransformerXlModel>(scope, xl);
      }},
 };
 
 constexpr Table kModels("model", kModelKinds);
-
-NgramOptions ngram_options(const Config& c) {
-  return {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout};
-}
 
 }  // namespace
 
@@ -86,91 +114,6 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
 bool carries_state(const Config& config, const VocabSizes& vocab) {
   ParameterStore planned(dtype_named(config.dtype));
   return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
-}
-
-Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .source_vocab_size = c.share_vocabulary ? vocab.target : vocab.source,
-          .vocab_size = vocab.target,
-          .shared_embeddings = c.share_vocabulary,
-          .tie_weights = c.tie_weights,
-          .block_size = c.block_size,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .activation = activation_named(c.activation),
-          .norm_order = norm_order_named(c.norm_order),
-          .norm = norm_kind_named(c.norm),
-          .positions = positions_named(c.positions),
-          .position_base = c.position_base,
-          .ngram = ngram_options(c)};
-}
-
-EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .vocab_size = vocab.target,
-          .classes = vocab.classes,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation),
-          .norm_order = norm_order_named(c.norm_order),
-          .norm = norm_kind_named(c.norm),
-          .positions = positions_named(c.positions),
-          .position_base = c.position_base,
-          .ngram = ngram_options(c),
-          .recompute_blocks = c.recompute_blocks};
-}
-
-TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_size) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .vocab_size = vocab_size,
-          .block_size = c.block_size,
-          .memory = c.memory,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation),
-          .norm_order = norm_order_named(c.norm_order),
-          .norm = norm_kind_named(c.norm),
-          .position_base = c.position_base,
-          .ngram = ngram_options(c),
-          .ngram_prior = c.ngram_prior};
-}
-
-GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .vocab_size = vocab_size,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation),
-          .norm_order = norm_order_named(c.norm_order),
-          .norm = norm_kind_named(c.norm),
-          .positions = positions_named(c.positions),
-          .position_base = c.position_base,
-          .ngram = ngram_options(c),
-          .extras = {.qk_norm = c.qk_norm,
-                     .zero_projections = c.zero_projections,
-                     .conv_width = c.conv_width,
-                     .input_skip = c.input_skip,
-                     .value_residual = c.value_residual,
-                     .branch_scales = c.branch_scales},
-          .logit_cap = c.logit_cap,
-          .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon,
-          .ngram_prior = c.ngram_prior,
-          .recompute_blocks = c.recompute_blocks,
-          .n_kv_head = c.n_kv_head};
 }
 
 }  // namespace maki

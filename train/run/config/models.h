@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/models/encoder.h"
-#include "nn/models/gpt.h"
-#include "nn/models/seq2seq.h"
-#include "nn/models/transformer_xl.h"
+#include "nn/model.h"
+#include "nn/scope.h"
 #include "train/run/config/config.h"
 #include "train/run/config/tasks.h"
 
@@ -28,14 +26,5 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
 /// Whether that model carries a state from one batch to the next (Model::make_carried()). Creates the model without the
 /// memory of its parameters. Throws what make_model() throws.
 bool carries_state(const Config& config, const VocabSizes& vocab);
-
-/// The options of a `seq2seq` that a configuration describes.
-Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);
-/// The options of an `encoder` that a configuration describes.
-EncoderConfig encoder_config(const Config& config, const VocabSizes& vocab);
-/// The options of a `transformer-xl` that a configuration describes.
-TransformerXlConfig transformer_xl_config(const Config& config, std::int64_t vocab_size);
-/// The options of a `gpt` that a configuration describes.
-GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 
 }  // namespace maki

@@ -30,12 +30,9 @@ void require(const Config& config, const std::vector<Requirement>& list, const s
 
 // Both models.
 const std::vector<Requirement>& common() {
-  static const std::vector<Requirement> list = {{"model", {"gpt"}},           {"task", {"next_token"}},
-                                                {"norm_order", {"pre"}},      {"attention", {"softmax"}},
-                                                {"ngram_orders", {"none"}},   {"ngram_prior", {"0"}},
-                                                {"qk_norm", {"false"}},       {"conv_width", {"0"}},
-                                                {"input_skip", {"false"}},    {"value_residual", {"false"}},
-                                                {"branch_scales", {"false"}}, {"logit_cap", {"0", "0.0"}}};
+  static const std::vector<Requirement> list = {
+      {"model", {"gpt"}},         {"task", {"next_token"}}, {"norm_order", {"pre"}}, {"attention", {"softmax"}},
+      {"ngram_orders", {"none"}}, {"ngram_prior", {"0"}},   {"qk_norm", {"false"}},  {"conv_width", {"0"}}};
   return list;
 }
 
