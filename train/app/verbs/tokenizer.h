@@ -1,11 +1,10 @@
-// What the verbs below `maki tokenizer` share.
+// The tokenizers that a user names.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "data/tokenizer/tokenizer.h"
-#include "train/app/verbs.h"
 
 namespace maki {
 
@@ -13,9 +12,5 @@ namespace maki {
 /// translates is that of the targets; else that of read_tokenizer(). Throws CheckpointError or Error for a checkpoint
 /// that cannot be read or found, and what read_tokenizer() throws.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path);
-
-void add_tokenizer_train(const Command& tokenizer);
-void add_tokenizer_encode(const Command& tokenizer);
-void add_tokenizer_decode(const Command& tokenizer);
 
 }  // namespace maki
