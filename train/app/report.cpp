@@ -11,24 +11,19 @@ namespace {
 
 Json object_of(const Facts& facts);
 
-Json json_of(const Fact& fact) {
-  return std::visit(
-      []<class T>(const T& value) -> Json {
-        if constexpr (std::is_same_v<T, Facts>) {
-          if (!value.empty() && !value.front().name.empty()) return object_of(value);
-          Json list = Json::array();
-          for (const Fact& each : value) list.push_back(json_of(each));
-          return list;
-        } else {
-          return value;
-        }
-      },
-      fact.value);
-}
+struct JsonOf {
+  Json operator()(const auto& value) const { return value; }
+  Json operator()(const Facts& facts) const {
+    if (!facts.empty() && !facts.front().name.empty()) return object_of(facts);
+    Json list = Json::array();
+    for (const Fact& each : facts) list.push_back(std::visit(*this, each.value));
+    return list;
+  }
+};
 
 Json object_of(const Facts& facts) {
   Json object = Json::object();
-  for (const Fact& fact : facts) object[fact.name] = json_of(fact);
+  for (const Fact& fact : facts) object[fact.name] = std::visit(JsonOf(), fact.value);
   return object;
 }
 

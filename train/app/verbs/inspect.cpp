@@ -10,9 +10,8 @@
 #include "data/io/number.h"
 #include "data/io/printable.h"
 #include "train/app/reading.h"
-#include "train/app/report.h"
 #include "train/app/verbs.h"
-#include "train/app/verbs/token_facts.h"
+#include "train/app/verbs/tokenizer.h"
 #include "train/loop/verify_run.h"
 
 namespace maki {
@@ -130,11 +129,28 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
   report.text("\n" + toml).print(o.json);
 }
 
+// Only with --verify is all of the file read, so that any damage is found.
+void inspect_token_file(const InspectOptions& o) {
+  const auto file = open_token_file(o.path);
+  if (o.verify) verify_token_file(*file);
+  const auto bytes = static_cast<std::int64_t>(file->files[0]->size());
+  Report report;
+  report.add("path", o.path)
+      .text(escape_unprintable(o.path))
+      .add("verified", o.verify)
+      .line("bytes", with_separators(bytes) + (o.verify ? ", all verified" : ""));
+  add_token_facts(file->facts, *file->tokenizer, report);
+  report.add("pieces", {{"train", file->facts.train_joins + 1}, {"val", file->facts.val_joins + 1}})
+      .add("bytes_of_file", bytes)
+      .print(o.json);
+}
+
 int inspect(const InspectOptions& o) {
   if (is_token_file(o.path)) {
     check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
           o.path);
-    return inspect_token_file(o.path, o.verify, o.json);
+    inspect_token_file(o);
+    return 0;
   }
   check<CorpusError>(
       !token_file_paths({o.path}),

@@ -11,9 +11,7 @@
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
-#include "train/app/report.h"
 #include "train/app/run_corpus.h"
-#include "train/app/verbs/token_facts.h"
 #include "train/app/verbs/tokenizer.h"
 #include "train/run/config/configured_tokenizer.h"
 

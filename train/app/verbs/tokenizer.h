@@ -1,10 +1,12 @@
-// The tokenizers that a user names.
+// What the verbs know about tokenizers and token files.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "data/dataset/token_file.h"
 #include "data/tokenizer/tokenizer.h"
+#include "train/app/report.h"
 
 namespace maki {
 
@@ -12,5 +14,8 @@ namespace maki {
 /// translates is that of the targets; else that of read_tokenizer(). Throws CheckpointError or Error for a checkpoint
 /// that cannot be read or found, and what read_tokenizer() throws.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path);
+
+/// Adds the facts about a token file with this tokenizer.
+void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report);
 
 }  // namespace maki
