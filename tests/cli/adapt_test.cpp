@@ -1,4 +1,4 @@
-// maki eval --adapt and --against, maki generate --adapt.
+// maki eval --adapt and maki generate --adapt.
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -76,8 +76,8 @@ TEST_CASE("every model either learns while it reads or says why not") {
       REQUIRE_THAT(require_ok(finished).out, ContainsSubstring("\nmixed "));
     } else {
       require_refused(finished, 2,
-                      {"--adapt and --against apply only to a model that predicts the next token",
-                       "the task of " + run + " is " + kind.task, "omit them"});
+                      {"--adapt applies only to a model that predicts the next token",
+                       "the task of " + run + " is " + kind.task, "omit it"});
     }
   }
 }
@@ -94,39 +94,6 @@ TEST_CASE("options of adaptation are rejected where they would have no effect") 
   require_refused(run_maki({"eval", run, "--adapt", "--eval-batches", "2"}), 2, {"omit --eval-batches"});
   require_refused(run_maki({"eval", run, "--adapt", "--adapt-window", "17"}), 2, {"at most 16 tokens", "got 17"});
   require_refused(run_maki({"eval", run, "--adapt", "--adapt-lr", "2"}), 2, {"adapt_lr", "2"});
-}
-
-TEST_CASE("eval --against compares with a compressor, which knows the training text") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  require_ok(train(folder, corpus));
-  require_refused(run_maki({"eval", run, "--against", "gzip"}), 2, {"must be one of xz, zpaq; got gzip"});
-  RunOptions bare;
-  bare.environment = {"PATH=" + folder / "none"};
-  require_refused(run_maki({"eval", run, "--against", "zpaq"}, bare), 2, {"zpaq is not installed", "the package zpaq"});
-  require_refused(run_maki({"eval", run, "--against", "xz"}, bare), 2, {"the package xz-utils"});
-  // A compressor that keeps half of its bytes, and one that fails.
-  const auto program = [&](const char* name, const std::string& body) {
-    std::filesystem::create_directories(folder / name);
-    const std::string path = folder.write(std::string(name) + "/xz", "#!/bin/sh\nfor last; do :; done\n" + body + "\n");
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    RunOptions options;
-    options.environment = {"PATH=" + folder / name + ":/usr/bin:/bin"};
-    return options;
-  };
-  const json half = json::parse(require_ok(run_maki({"eval", run, "--against", "xz", "--json"},
-                                                    program("half", "head -c $(($(wc -c < \"$last\") / 2)) \"$last\"")))
-                                    .out);
-  const double characters = half.at("targets").get<double>() + 1;
-  REQUIRE(std::abs(half.at("against").at("bytes").get<double>() - characters / 2) <= 1);
-  REQUIRE(half.at("against").at("nats_per_character").get<double>() == Approx(4 * std::log(2.0)).epsilon(0.01));
-  require_refused(run_maki({"eval", run, "--against", "xz"}, program("bad", "exit 3")), 2, {"xz failed to compress"});
-  // An interrupt leaves no copy of the text behind.
-  RunOptions interrupted = program("interrupting", "kill -INT $PPID");
-  std::filesystem::create_directories(folder / "tmp");
-  interrupted.environment.push_back("TMPDIR=" + folder / "tmp");
-  REQUIRE(run_maki({"eval", run, "--against", "xz"}, interrupted).exit_code == 130);
-  REQUIRE(std::filesystem::is_empty(folder / "tmp"));
 }
 
 TEST_CASE("generate --adapt continues a prompt with a model that has learned it") {

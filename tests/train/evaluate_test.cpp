@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
-#include "train/app/facts_json.h"
+#include "train/app/report.h"
 #include "train/loop/loss_by_position.h"
 #include "train/loop/trainer.h"
 

@@ -7,7 +7,7 @@
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
-#include "train/app/facts_json.h"
+#include "train/app/report.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/trainer.h"
 

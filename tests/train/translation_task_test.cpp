@@ -8,7 +8,7 @@
 #include "data/dataset/window_batches.h"
 #include "data/io/utf8.h"
 #include "tests/files.h"
-#include "train/app/facts_json.h"
+#include "train/app/report.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/tasks.h"

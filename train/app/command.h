@@ -1,5 +1,5 @@
 // What a verb accepts on the command line, and what was given. CLI11 parses. Its headers take longer to compile than a
-// whole verb, so only command.cpp, command_line.cpp, command_words.cpp and help.cpp include them.
+// whole verb, so only command.cpp, command_line.cpp and help.cpp include them.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,17 @@ using Action = std::function<int()>;
 /// The actions of the verbs. A verb that has none consists of further verbs.
 using Actions = std::map<const CLI::App*, Action>;
 
+/// Parses the words after the program's name. Returns what they ask for, which has not happened yet: to run a verb, or
+/// to print help or the version to stdout. What the action throws is up to the verb. Throws Error for words that are
+/// not a command line of maki, such as none at all, or a number out of range, even if they ask for help as well.
+Action parse_command_line(const std::vector<std::string>& words);
+
 /// An option or argument that a Command has just got.
 class Option {
  public:
   explicit Option(CLI::Option& parser) : parser_(&parser) {}
   /// The command line is rejected without it.
   void require() const;
-  /// Lists it in help under `title`, instead of "Options"; an empty title hides it.
-  void list_under(const std::string& title) const;
 
  private:
   CLI::Option* parser_;
@@ -37,7 +40,8 @@ class Option {
 /// The program or one of its verbs. A handle to `parser` and `actions`, which must outlive it: copies are the same
 /// command. Parsing sets the variables to which options refer; they must live until the action has run. The variable of
 /// an option that is not given keeps its value, and `help` must say what that means (for add_number(), see there). Of
-/// an option that is given several times, the last value counts, except in lists.
+/// an option that is given several times, the last value counts, except in lists. Options may also be written with
+/// underscores, and by the names that other programs have for them.
 class Command {
  public:
   Command(CLI::App& parser, Actions& actions) : parser_(&parser), actions_(&actions) {}
@@ -62,10 +66,8 @@ class Command {
   Option add_list(const std::string& name, std::vector<std::string>& values, const std::string& type,
                   const std::string& help) const;
   /// An option without a value, which sets `value` to true. "--name,!--no-name" has a second form, which sets it to
-  /// false. CLI11 also accepts "--name=TEXT", with TEXT a boolean or a whole number (above 0 is true).
+  /// false. A text gets the words "true" and "false".
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
-  /// An option without a value, which sets `value` to "true", in the form --no-name to "false", or to any TEXT of
-  /// "--name=TEXT", which the caller must check.
   Option add_flag(const std::string& name, std::string& value, const std::string& help) const;
   /// An option with a number in [low, high], parsed by number.h like the fields of the configuration; parsing the
   /// command line throws Error for any other text. The current `value` is the default, which is appended to `help`. An
@@ -78,7 +80,7 @@ class Command {
   Option add_number(const std::string& name, double& value, double low, double high, const std::string& type,
                     const std::string& help) const;
 
-  /// Lists an option that the command has in help under `title`, as Option::list_under() does.
+  /// Lists an option that the command has in help under `title`, instead of "Options".
   void list_under(const std::string& option, const std::string& title) const;
 
   /// After parsing: whether this option was given; for "--name", also as --no-name. Requires: the command has it.

@@ -1,14 +1,16 @@
-#include "train/app/command_line.h"
-
+// From the words of a command line to the verb that runs, or to the sentence that says what is wrong with them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fmt/ranges.h>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
+#include <system_error>
 
 #include "autograd/core/check.h"
-#include "train/app/command_words.h"
+#include "autograd/core/nearest.h"
+#include "data/io/shell_quote.h"
+#include "train/app/command.h"
 #include "train/app/help.h"
 #include "train/app/verbs.h"
 #include "train/app/version.h"
@@ -17,12 +19,39 @@ namespace maki {
 
 namespace {
 
+constexpr std::pair<const char*, const char*> kVerbAliases[] = {
+    {"sample", "generate"}, {"complete", "generate"}, {"write", "generate"}, {"chat", "generate"}, {"fit", "train"},
+    {"resume", "train"},    {"test", "eval"},         {"validate", "eval"},  {"info", "inspect"},  {"show", "inspect"},
+};
+
+std::vector<const CLI::App*> verbs_of(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<std::string> verb_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : verbs_of(command)) names.push_back(verb->get_name());
+  return names;
+}
+
+// A command as the user types it: "maki bench gemm".
+std::string path_of(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
+}
+
+// The innermost verb that was parsed; `app` itself if there is none.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : innermost(*parsed.front());
+}
+
 // The program with its verbs.
 struct Parser {
   Parser() : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
     app.set_version_flag("--version", version_text(), "Print the version and the commit");
     app.set_help_flag("-h,--help", "Print this help");
-    app.formatter(make_help_formatter(help_columns()));
+    app.formatter(make_help_formatter());
     app.footer(
         "To get started:\n"
         "  maki train @stories         (or with a text file of your own)\n"
@@ -42,31 +71,110 @@ struct Parser {
   Actions actions;
 };
 
-// The message for a parse error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "Could not
-// convert: --json = x". "RUN is required" stays.
-std::string parse_error_text(const CLI::ParseError& error) {
-  const std::string words = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-    return words.substr(0, words.find(':')) + ": needs a value";
-  const std::size_t option = words.find("--");
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
-    return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
+// What CLI11 parses, the last word first: "help VERB" means "VERB --help", "help" or nothing at all "--help", and
+// "version" "--version".
+std::vector<std::string> words_for_parser(const CLI::App& app, std::vector<std::string> words) {
+  if (words.empty()) words = {"help"};
+  if (words == std::vector<std::string>{"version"}) words = {"--version"};
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    const std::vector<std::string> verbs = verb_names(app);
+    // An unknown word is left as it is, so that it gets its own error message.
+    if (words.empty() || std::ranges::find(verbs, words.front()) != verbs.end()) words.emplace_back("--help");
   }
+  for (std::string& word : words) {
+    if ((word.starts_with('[') && word.ends_with(']')) || (word.starts_with("--") && word.ends_with('=')))
+      word += kGuard;
+  }
+  std::ranges::reverse(words);
   return words;
 }
 
-// Throws if a verb that consists of verbs was given an option of its own before one of them, where it has no effect.
-void require_options_of_innermost(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  while (!verb->get_subcommands().empty()) {
-    const CLI::App* const inner = verb->get_subcommands().front();
+// Appends the command and all verbs below it.
+void collect_verbs(const CLI::App& command, std::vector<const CLI::App*>& all) {
+  if (std::ranges::find(all, &command) == all.end()) all.push_back(&command);
+  for (const CLI::App* verb : verbs_of(command)) collect_verbs(*verb, all);
+}
+
+std::string unknown_option(const CLI::App& app, const CLI::App& command, const std::string& given) {
+  std::vector<const CLI::App*> verbs = {&command};  // the first, so that it wins a tie between equally near names
+  collect_verbs(app, verbs);
+  std::vector<std::string> names, owners;
+  std::vector<const CLI::App*> verb_of_name;
+  for (const CLI::App* verb : verbs) {
+    if (verb != &app && verb->get_option_no_throw(given) != nullptr) owners.push_back(path_of(*verb));
     for (const CLI::Option* option : verb->get_options()) {
-      check(option->count() == 0,
-            "{0}: --{1} was given before {2}, to which it does not apply; put the options of {2} after it",
-            verb->get_name(), option->get_single_name(), inner->get_name());
+      for (const std::string& name : shown_names(*option)) {
+        if (!name.starts_with("--")) continue;
+        names.push_back(name.substr(2));
+        verb_of_name.push_back(verb);
+      }
     }
-    verb = inner;
   }
+  const std::string path = path_of(command), see = fmt::format("; see {} --help", path);
+  if (!owners.empty() && (&command == &app || owners.front() == path))
+    return fmt::format("{0}: options come after the verb, as in {1} {0}{2}", given, owners.front(), see);
+  if (!owners.empty()) {
+    std::string list = owners.front();
+    for (std::size_t i = 1; i < owners.size(); ++i) list += (i + 1 < owners.size() ? ", " : " and ") + owners[i];
+    return fmt::format("{}: is an option of {}, not of {}{}", given, list, path, see);
+  }
+  std::string word = given.substr(std::min(given.size(), given.find_first_not_of('-')));
+  std::ranges::replace(word, '_', '-');
+  const std::string nearest = nearest_name(word, names);
+  const CLI::App* const owner =
+      nearest.empty() ? &command
+                      : verb_of_name[static_cast<std::size_t>(std::ranges::find(names, nearest) - names.begin())];
+  // A name of three letters is near to almost every other one; that of another verb was hardly meant.
+  if (nearest.empty() || (owner != &command && nearest.size() <= 3))
+    return fmt::format("{}: unknown option{}", given, see);
+  return fmt::format("{}: unknown option; the nearest is --{}{}{}", given, nearest,
+                     owner == &command ? "" : " of " + path_of(*owner), see);
+}
+
+std::string unknown_verb(const CLI::App& command, const std::string& word) {
+  const std::vector<std::string> verbs = verb_names(command);
+  std::string hint = nearest_hint(word, verbs);
+  if (command.get_parent() == nullptr) {
+    for (const auto& [alias, name] : kVerbAliases) {
+      if (word == alias) hint = fmt::format("; the nearest is {}", name);
+    }
+    std::error_code ignored;
+    if (hint.empty() && std::filesystem::exists(word, ignored))
+      hint = "; to train on this text: maki train " + shell_quote(word);
+  }
+  return fmt::format("{}: unknown verb; must be one of {}{}", word, fmt::join(verbs, ", "), hint);
+}
+
+// The message for a word that CLI11 could not parse: what may have been meant, and which help to read.
+std::string unknown_word(const CLI::App& app, const std::string& guarded) {
+  const std::string word = without_guard(guarded);
+  const CLI::App& command = innermost(app);
+  if (word.size() > 1 && word.front() == '-') return unknown_option(app, command, word.substr(0, word.find('=')));
+  if (!verbs_of(command).empty()) return unknown_verb(command, word);
+  return fmt::format("{}: unexpected argument; see {} --help", word, path_of(command));
+}
+
+// The message for another error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "json was
+// given a disallowed flag override". "RUN is required" stays.
+std::string parse_error_text(const CLI::ParseError& error) {
+  const std::string words = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return words;
+  const std::size_t flag = words.find(" was given");
+  return flag != std::string::npos ? fmt::format("--{}: takes no value", words.substr(0, flag))
+                                   : words.substr(0, words.find(':')) + ": needs a value";
+}
+
+// Throws if a verb that consists of verbs was given an option of its own before one of them, where it has no effect.
+void require_options_of_innermost(const CLI::App& verb) {
+  if (verb.get_subcommands().empty()) return;
+  const CLI::App& inner = *verb.get_subcommands().front();
+  for (const CLI::Option* option : verb.get_options()) {
+    check(option->count() == 0,
+          "{0}: --{1} was given before {2}, to which it does not apply; put the options of {2} after it",
+          verb.get_name(), option->get_single_name(), inner.get_name());
+  }
+  require_options_of_innermost(inner);
 }
 
 }  // namespace
@@ -75,9 +183,7 @@ Action parse_command_line(const std::vector<std::string>& words) {
   const auto parser = std::make_shared<Parser>();
   CLI::App& app = parser->app;
   try {
-    std::vector<std::string> arguments = canonical_arguments(app, words);
-    std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
-    app.parse(arguments);
+    app.parse(words_for_parser(app, words));
   } catch (const CLI::Success& success) {
     const std::vector<std::string> extras = app.remaining();
     if (!extras.empty() && !extras.front().starts_with('-')) fail("{}", unknown_word(app, extras.front()));
@@ -90,21 +196,15 @@ Action parse_command_line(const std::vector<std::string>& words) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) fail("{}", unknown_word(app, extras.front()));
-    const CLI::App& verb = innermost_command(app);
+    const CLI::App& verb = innermost(app);
     const std::string sentence = parser->actions.contains(&verb)
                                      ? parse_error_text(error)
                                      : fmt::format("needs a verb: {}", fmt::join(verb_names(verb), ", "));
-    fail("{}; see {} --help", sentence, command_path(app));
-  } catch (const std::out_of_range&) {  // CLI11 negates the number in --no-bias=12, which std::stoll() may refuse
-    const auto word = std::ranges::find_if(words, [](const std::string& text) {
-      return text.starts_with("--no-") && text.find('=') != std::string::npos;
-    });
-    if (word == words.end()) throw;
-    fail("{}: takes no value; see {} --help", word->substr(0, word->find('=')), command_path(app));
+    fail("{}; see {} --help", sentence, path_of(verb));
   }
   require_options_of_innermost(app);
   // The action may ask the parser which options were given.
-  return [parser, run = parser->actions.at(&innermost_command(app))] { return run(); };
+  return [parser, run = parser->actions.at(&innermost(app))] { return run(); };
 }
 
 }  // namespace maki

@@ -1,13 +1,23 @@
-// What `maki train` prints about a run before it begins, on stderr.
+// What is known about a run before it begins: what `maki train` prints about it on stderr, and whether it fits into
+// memory.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "train/app/command.h"
+#include "train/loop/estimate.h"
 #include "train/loop/task.h"
 #include "train/run/config/config.h"
 
 namespace maki {
+
+/// Adds --force, which makes require_memory() warn instead.
+void add_memory_option(const Command& command, bool& force);
+
+/// Throws Error if more memory is needed than is available, with both and the options that lower the largest part; with
+/// `force`, prints a warning with the same words to stderr. Returns if the system does not report what is available.
+void require_memory(const Config& config, const MemoryNeed& need, bool force);
 
 /// Says that the corpus is being read, unless that takes no time: of a large text, a directory or standard input, or if
 /// the run is `planned`, which takes longer.

@@ -17,11 +17,6 @@
 
 namespace maki {
 
-void add_checkpoint_option(const Command& command, std::string& checkpoint) {
-  command.add_option("--checkpoint", checkpoint, "last|best|STEP",
-                     "checkpoint to use: the last, the best, or that of a step [best, else last]");
-}
-
 void add_threads_option(const Command& command, std::int64_t& threads) {
   command.add_number("--threads", threads, 0, kMaxThreads, "number of threads; 0: OMP_NUM_THREADS, else one per core");
 }
@@ -41,13 +36,12 @@ void add_special_option(const Command& command, const std::string& texts, bool& 
       fmt::format("read special tokens that are written in {}, such as <|endoftext|>, as these tokens", texts));
 }
 
-void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
-                         std::string& checkpoint, std::int64_t& threads) {
-  command.add_option("--unknown", unknown, "error|skip|replace",
-                     fmt::format("treatment of characters of {} that are not in the vocabulary [error]", texts));
-  add_special_option(command, texts, special);
-  add_checkpoint_option(command, checkpoint);
-  add_threads_option(command, threads);
+void add_force(const Command& command, bool& force) {
+  command.add_flag("--force", force, "replace an output that exists already, unless this command reads it");
+}
+
+void check_force(const char* option, const std::string& out, bool force) {
+  check(!force || !out.empty(), "force: replaces the file of {0}; add {0}, or omit --force", option);
 }
 
 namespace {
@@ -82,29 +76,33 @@ std::string shown_default(const Field& field) {
 
 }  // namespace
 
-Option ConfigFlags::add(Given& given) {
+void ConfigFlags::add(Given& given, bool shows_default) {
   const Field& field = *given.field;
-  const std::string option = field.option(), help = field.help + shown_default(field);
-  if (field.is_boolean()) return command_.add_flag(option + ",!--no-" + option.substr(2), given.text, help);
-  if (field.is_list()) return command_.add_list(option, given.list, field.type, help);
-  return command_.add_option(option, given.text, field.type, help);
+  const std::string option = field.option(), help = field.help + (shows_default ? shown_default(field) : "");
+  if (field.is_boolean()) {
+    command_.add_flag(option + ",!--no-" + option.substr(2), given.text, help);
+  } else if (field.is_list()) {
+    command_.add_list(option, given.list, field.type, help);
+  } else {
+    command_.add_option(option, given.text, field.type, help);
+  }
 }
 
-ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names) : command_(command) {
-  const Option preset = command.add_option(
-      "--preset", preset_, "NAME", fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
-  const Option file =
-      command.add_option("--config", config_file_, "FILE", "TOML file that sets options by their names, with _ for -");
-  if (names.empty()) {
-    preset.list_under(kCommonOptions);
-    file.list_under(kCommonOptions);
+ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names, bool stored)
+    : command_(command) {
+  if (!stored) {
+    command.add_option("--preset", preset_, "NAME",
+                       fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
+    command.add_option("--config", config_file_, "FILE", "TOML file that sets options by their names, with _ for -");
   }
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
-    const Option option = add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})));
-    if (names.empty()) option.list_under(title_of(field));
+    add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})), !stored);
+    if (names.empty()) command.list_under(field.option(), title_of(field));
   }
+  if (!names.empty()) return;
+  for (const char* const option : {"--preset", "--config"}) command.list_under(option, kCommonOptions);
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // The configuration on the command line: an option for every field, plus --preset and --config. A flag overrides the
-// file, and the file overrides the preset.
+// file, and the file overrides the preset. Also the options that several verbs have in common.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,6 @@
 
 namespace maki {
 
-/// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen; empty: not given.
-void add_checkpoint_option(const Command& command, std::string& checkpoint);
 /// Adds --threads; 0: the number that the process starts with.
 void add_threads_option(const Command& command, std::int64_t& threads);
 /// Adds --beam and --length-penalty, for models that translate.
@@ -22,10 +20,10 @@ void add_search_options(const Command& command, std::int64_t& beam_size, double&
 /// Adds --special, for verbs that encode `texts`, as the help calls them.
 void add_special_option(const Command& command, const std::string& texts, bool& special);
 
-/// Adds --unknown, --special, --checkpoint and --threads, for verbs whose trained model reads `texts`, as the help
-/// calls them.
-void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
-                         std::string& checkpoint, std::int64_t& threads);
+/// Adds --force, for verbs that write a file or directory.
+void add_force(const Command& command, bool& force);
+/// Throws Error if --force was given without the option that names the output.
+void check_force(const char* option, const std::string& out, bool force);
 
 /// The group of train's help with what most runs need.
 inline constexpr const char* kCommonOptions = "Common options";
@@ -33,8 +31,9 @@ inline constexpr const char* kCommonOptions = "Common options";
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of
-  /// fields (config.h) describes them.
-  explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {});
+  /// fields (config.h) describes them. For a verb that changes what a run has stored, `stored`, there is no --preset
+  /// and no --config, and help shows no defaults.
+  explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {}, bool stored = false);
 
   /// Applies what was given to `config`: the preset, then the file, then the flags; then fill_open_fields() sets what
   /// all of them left open. `default_preset` is used if there was no --preset; empty: no preset. Throws Error for an
@@ -58,7 +57,7 @@ class ConfigFlags {
     std::string text;
     std::vector<std::string> list;
   };
-  Option add(Given& given);
+  void add(Given& given, bool shows_default);
   bool is_given(const Given& given) const { return command_.given(given.field->option()); }
 
   Command command_;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "data/io/utf8.h"
-#include "train/app/command_words.h"
 
 namespace maki {
 namespace {
@@ -59,8 +58,21 @@ std::vector<std::string> broken_lines(std::string_view text, std::size_t width, 
   }
 }
 
-// CLI11's help with lines that fit, with aliases such as -o, without the mark {false} of options such as --no-bias and
-// without the types of positional arguments.
+std::size_t columns_of_help() {
+  if (const char* const text = std::getenv("COLUMNS")) {
+    const std::string_view digits = text;
+    std::size_t columns = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
+    if (error == std::errc() && end == digits.data() + digits.size() && columns > 0) return columns;
+  }
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    winsize size{};
+    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  }
+  return kUsualColumns;
+}
+
+// CLI11's help with lines that fit, and without the types of positional arguments.
 class Help : public CLI::Formatter {
  public:
   explicit Help(std::size_t columns)
@@ -85,12 +97,7 @@ class Help : public CLI::Formatter {
     return entry(make_option_name(option, positional) + make_option_opts(option), make_option_desc(option));
   }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, positional);
-    constexpr std::string_view kCli11NegationMark = "{false}";
-    if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
-      name.erase(at, kCli11NegationMark.size());
-    const std::string alias = positional ? "" : short_alias(name);
-    return alias.empty() ? name : alias + ',' + name;
+    return positional ? option->get_name(true) : CLI::detail::join(shown_names(*option));
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
@@ -128,20 +135,22 @@ class Help : public CLI::Formatter {
 
 }  // namespace
 
-std::size_t help_columns() {
-  if (const char* const text = std::getenv("COLUMNS")) {
-    const std::string_view digits = text;
-    std::size_t columns = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
-    if (error == std::errc() && end == digits.data() + digits.size() && columns > 0) return columns;
-  }
-  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
-  return kUsualColumns;
+std::string without_guard(std::string word) {
+  if (word.ends_with(kGuard)) word.pop_back();
+  return word;
 }
 
-std::shared_ptr<CLI::FormatterBase> make_help_formatter(std::size_t columns) { return std::make_shared<Help>(columns); }
+// CLI11 knows other spellings as well, which follow the first long name.
+std::vector<std::string> shown_names(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back('-' + name);
+  if (option.get_lnames().empty()) return names;
+  const std::string& name = option.get_lnames().front();
+  names.push_back("--" + name);
+  if (!option.get_fnames().empty()) names.push_back("--no-" + name);
+  return names;
+}
+
+std::shared_ptr<CLI::FormatterBase> make_help_formatter() { return std::make_shared<Help>(columns_of_help()); }
 
 }  // namespace maki

@@ -5,7 +5,7 @@
 #include "data/io/error.h"
 #include "data/io/hash.h"
 #include "optim/clip.h"
-#include "train/app/choose_checkpoint.h"
+#include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/run/loaded_model.h"
 #include "train/run/values_by_name.h"

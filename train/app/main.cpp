@@ -1,6 +1,5 @@
 // The maki program. The only place that turns exceptions into an error message and an exit code.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <fcntl.h>
@@ -14,10 +13,11 @@
 #include "autograd/core/storage.h"
 #include "data/io/error.h"
 #include "nn/generate/sampler.h"
-#include "train/app/command_line.h"
+#include "train/app/command.h"
 #include "train/app/interrupt.h"
 #include "train/app/limit_spinning.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
 #include "train/app/spelling.h"
 
 namespace {
@@ -69,11 +69,6 @@ void end_without_memory() {
   usual_end();
 }
 
-int flushed(int code) {
-  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
-  return code;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,7 +79,9 @@ int main(int argc, char** argv) {
   limit_spinning(argv, environ);
   install_interrupt_handlers();
   try {
-    return flushed(parse_command_line({argv + 1, argv + argc})());
+    const int code = parse_command_line({argv + 1, argv + argc})();
+    flush_results();
+    return code;
   } catch (const CorpusError& error) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {

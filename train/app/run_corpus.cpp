@@ -73,6 +73,11 @@ bool has_effect(const Config& config, const std::string& name) {
 
 }  // namespace
 
+Option add_corpus_argument(const Command& command, std::vector<std::string>& sources) {
+  return command.add_argument("CORPUS", sources,
+                              "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
+}
+
 CorpusOptions corpus_options(const Config& config) {
   return {
       .invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,

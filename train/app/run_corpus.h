@@ -13,6 +13,8 @@
 
 namespace maki {
 
+/// Adds CORPUS.
+Option add_corpus_argument(const Command& command, std::vector<std::string>& sources);
 /// The options for reading the files of a run's corpus, from the fields of its configuration.
 CorpusOptions corpus_options(const Config& config);
 

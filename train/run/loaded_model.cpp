@@ -83,8 +83,12 @@ std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path)
   return step;
 }
 
-LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
-    : LoadedModel(ContainerReader(file), dtype) {}
+LoadedModel::LoadedModel(const std::string& file, const std::string& dtype, bool specials)
+    : LoadedModel(ContainerReader(file), dtype) {
+  if (!specials) return;
+  tokenizers = finding_specials(tokenizers);
+  tokenizer = tokenizers.target;
+}
 
 LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     : path(file.path()),
@@ -148,11 +152,6 @@ PairTokenizers finding_specials(const PairTokenizers& tokenizers) {
   const bool only_one = has_specials(*source) != has_specials(*target);
   return {only_one && !has_specials(*source) ? source : finding_specials(*source),
           only_one && !has_specials(*target) ? target : finding_specials(*target)};
-}
-
-void LoadedModel::find_specials() {
-  tokenizers = finding_specials(tokenizers);
-  tokenizer = tokenizers.target;
 }
 
 const Generator& LoadedModel::generator() const {

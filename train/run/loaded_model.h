@@ -30,8 +30,9 @@ struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",
   /// "float64", or "" for the type of the run, whose weights may be mapped: the file must then not be shortened or
   /// overwritten while the model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or
-  /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`.
-  explicit LoadedModel(const std::string& path, const std::string& dtype = "");
+  /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`. With `specials`, special tokens that
+  /// are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has any.
+  explicit LoadedModel(const std::string& path, const std::string& dtype = "", bool specials = false);
   /// A model without adapters that computes what `adapted` does: what they add is part of its weights (merge_adapters()
   /// in nn/low_rank.h). They share the n-gram prior.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
@@ -42,10 +43,6 @@ struct LoadedModel {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< of what the model writes
   ParameterStore store;
   std::unique_ptr<Model> model;
-
-  /// From now on, special tokens that are written in a text are these tokens (finding_specials()). Throws CorpusError
-  /// if no vocabulary has any.
-  void find_specials();
 
   /// The model as a Generator. Throws Error if this kind of model cannot generate.
   const Generator& generator() const;

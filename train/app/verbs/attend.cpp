@@ -4,34 +4,27 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
-#include "autograd/core/parallel.h"
-#include "data/io/error.h"
+#include "data/dataset/masking.h"
 #include "data/io/number.h"
-#include "data/tokenizer/unknown_characters.h"
-#include "train/app/choose_checkpoint.h"
 #include "train/app/draw/heat_map_grid.h"
-#include "train/app/drawing_options.h"
-#include "train/app/encodable_text.h"
-#include "train/app/flags.h"
-#include "train/app/masked_text.h"
-#include "train/app/output_options.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
+#include "train/app/verbs/drawing_options.h"
 #include "train/loop/attention_maps.h"
 #include "train/loop/translate.h"
 
 namespace maki {
 namespace {
 
-struct AttendFlags {
-  std::string run, prompt, kind, layer = "all", head = "all", checkpoint, unknown = "error";
-  std::int64_t threads = 0;
-  bool special = false;
+struct AttendOptions {
+  ReadingOptions reading;
+  std::string prompt, kind, layer = "all", head = "all";
   std::optional<std::string> target;
   DrawingOptions drawing;
 };
@@ -40,10 +33,6 @@ struct AttendFlags {
 struct Chosen {
   std::vector<std::int64_t> layers, heads;
 };
-
-// Its floats are printed with as few digits as read back to the same float32.
-using FloatJson =
-    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
 
 std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& text, std::int64_t count) {
   std::vector<std::int64_t> numbers;
@@ -54,26 +43,27 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
 
 // A text that stands alone, such as a sentence to translate.
 std::vector<std::int32_t> encode_line(const char* name, const std::string& text, const Tokenizer& tokenizer,
-                                      const std::string& unknown) {
+                                      Unknown policy) {
   return text.empty() ? std::vector<std::int32_t>()
-                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, unknown));
+                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, policy));
 }
 
 // The prompt of a model that reads one text.
-std::vector<std::int32_t> encode_prompt(const AttendFlags& o, const LoadedModel& loaded) {
+std::vector<std::int32_t> encode_prompt(const AttendOptions& o, const LoadedModel& loaded) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
   const bool fills_masks = std::string_view(task_rule(loaded.state.config).name) == "masked";
   if (fills_masks && o.prompt.find(kMask) != std::string::npos)
-    return encode_masked(tokenizer, o.prompt, "prompt", o.unknown).ids;
-  if (std::string_view(loaded.model->kind()) == "encoder") return encode_line("prompt", o.prompt, tokenizer, o.unknown);
-  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.unknown));
+    return encode_masked(tokenizer, o.prompt, "prompt", o.reading.policy()).ids;
+  if (std::string_view(loaded.model->kind()) == "encoder")
+    return encode_line("prompt", o.prompt, tokenizer, o.reading.policy());
+  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.reading.policy()));
 }
 
 // What the model writes for this source, or the target that was given. The limit of 64 tokens was chosen without a
 // measurement.
-std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loaded,
+std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.unknown);
+  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.reading.policy());
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -82,7 +72,7 @@ std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loa
   return found.front().ids;
 }
 
-AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
+AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
   const std::vector<std::string> kinds = attention_kinds(loaded);
   if (kinds.size() == 1) {
     check(o.kind.empty() && !o.target,
@@ -93,7 +83,7 @@ AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
   check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
         nearest_hint(kind, kinds));
-  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.unknown);
+  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.reading.policy());
   return attention_maps(loaded, kind, source, target_of(o, loaded, source));
 }
 
@@ -160,7 +150,7 @@ HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const 
   return grid;
 }
 
-std::string json_text(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
+std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
   FloatJson weights = FloatJson::array();
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
   for (const std::int64_t layer : chosen.layers) {
@@ -177,7 +167,7 @@ std::string json_text(const LoadedModel& loaded, const AttentionMaps& maps, cons
   const FloatJson facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}, {"kind", maps.kind},
                         {"causal", maps.causal},     {"layers", chosen.layers},   {"heads", chosen.heads},
                         {"queries", maps.queries},   {"keys", maps.keys},         {"weights", weights}};
-  return facts.dump(-1, ' ', false, FloatJson::error_handler_t::replace) + '\n';
+  return json_text(facts);
 }
 
 std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
@@ -198,25 +188,16 @@ std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
   return text;
 }
 
-int attend(const AttendFlags& o) {
-  parse_unknown_policy(o.unknown);
+int attend(const AttendOptions& o) {
   check_drawing_options("attend", o.drawing);
-  if (o.threads != 0) set_threads(o.threads);
-  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
-  if (o.special) loaded.find_specials();
+  const LoadedModel loaded = o.reading.open();
   const Chosen chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
                       chosen_numbers("head", o.head, loaded.state.config.n_head)};
-  const AttentionMaps maps = compute(o, loaded);
-  if (!o.drawing.out.empty()) {
-    write_picture({o.drawing.out, o.drawing.force, inputs_of_run(o.run)},
-                  grid_picture(grid_of(loaded, maps, chosen, words_of(o.drawing))));
-  } else if (o.drawing.json) {
-    print_result(json_text(loaded, maps, chosen));
-  } else if (o.drawing.csv) {
-    print_result(csv_text(maps, chosen));
-  } else {
-    print_result(grid_text(grid_of(loaded, maps, chosen, words_of(o.drawing))));
-  }
+  const AttentionMaps maps = maps_of(o, loaded);
+  const auto grid = [&] { return grid_of(loaded, maps, chosen, words_of(o.drawing)); };
+  print_drawing(
+      o.drawing, o.reading.inputs(), [&] { return grid_picture(grid()); }, [&] { return grid_text(grid()); },
+      [&] { return weights_json(loaded, maps, chosen); }, [&] { return csv_text(maps, chosen); });
   return 0;
 }
 
@@ -224,8 +205,8 @@ int attend(const AttendFlags& o) {
 
 void add_attend(const Command& maki) {
   const Command command = maki.add_verb("attend", "Draw the attention weights of a trained model on a text");
-  const auto o = std::make_shared<AttendFlags>();
-  command.add_argument("RUN", o->run, "run directory or .maki file").require();
+  const auto o = std::make_shared<AttendOptions>();
+  o->reading.add_run(command, "run directory or .maki file");
   command
       .add_option("--prompt", o->prompt, "TEXT",
                   "text that the model reads; for a masked language model, [MASK] stands for one token")
@@ -236,7 +217,7 @@ void add_attend(const Command& maki) {
   command.add_option("--target", o->target, "TEXT",
                      "translation whose attention is drawn, if the model translates [its own, by greedy search]");
   add_drawing_options(command, o->drawing);
-  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
+  o->reading.add_options(command, "the texts");
   command.set_action([o] { return attend(*o); });
 }
 

@@ -4,15 +4,15 @@
 #include <csignal>
 #include <fmt/ranges.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "data/io/number.h"
 #include "train/app/bench/profile.h"
 #include "train/app/bench/timing.h"
+#include "train/app/describe_run.h"
 #include "train/app/progress.h"
-#include "train/app/require_memory.h"
+#include "train/app/report.h"
 
 namespace maki {
 namespace {
@@ -36,7 +36,7 @@ std::vector<std::string> step_fields() {
 
 struct BenchOptions {
   explicit BenchOptions(const Command& command) : model(command, step_fields()) {}
-  WorkloadFlags model;
+  WorkloadOptions model;
   std::int64_t steps = 0;
   bool json = false;
 };
@@ -66,43 +66,44 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
           .machine = measure_machine(bench.trainer().store().dtype(), precision_named(workload.config.precision))};
 }
 
-nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
+void add_facts(const Workload& workload, const StepResult& r, Report& report) {
   const Config& c = workload.config;
   const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
-  nlohmann::ordered_json facts{{"target", kernels::target()},
-                               {"threads", threads()},
-                               {"dtype", c.dtype},
-                               {"precision", c.precision},
-                               {"n_layer", c.n_layer},
-                               {"n_head", c.n_head},
-                               {"n_kv_head", c.kv_heads()},
-                               {"n_embd", c.n_embd},
-                               {"block_size", c.block_size},
-                               {"batch_size", c.batch_size * c.grad_accum},
-                               {"vocab_size", workload.vocab_size},
-                               {"parameters", r.parameters},
-                               {"product_unit", to_string(r.machine.product_unit)},
-                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread},
-                               {"peak_gflop_per_second", peak},
-                               {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
-                               {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
-                               {"gflop_per_step", 1e-9 * r.flop},
-                               {"gflop_per_second", speed},
-                               {"share_of_peak", speed / peak},
-                               {"steps", r.times.count()},
-                               {"ms_per_step", 1e3 * r.times.median()},
-                               {"ms_per_step_quartiles", {1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)}},
-                               {"tokens_per_second", r.tokens_per_second()},
-                               {"peak_memory_bytes", r.memory_bytes}};
+  report.add("target", kernels::target())
+      .add("threads", threads())
+      .add("dtype", c.dtype)
+      .add("precision", c.precision)
+      .add("n_layer", c.n_layer)
+      .add("n_head", c.n_head)
+      .add("n_kv_head", c.kv_heads())
+      .add("n_embd", c.n_embd)
+      .add("block_size", c.block_size)
+      .add("batch_size", c.batch_size * c.grad_accum)
+      .add("vocab_size", workload.vocab_size)
+      .add("parameters", r.parameters)
+      .add("product_unit", to_string(r.machine.product_unit))
+      .add("peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread)
+      .add("peak_gflop_per_second", peak)
+      .add("multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second)
+      .add("copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second)
+      .add("gflop_per_step", 1e-9 * r.flop)
+      .add("gflop_per_second", speed)
+      .add("share_of_peak", speed / peak)
+      .add("steps", r.times.count())
+      .add("ms_per_step", 1e3 * r.times.median())
+      .add("ms_per_step_quartiles", {1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)})
+      .add("tokens_per_second", r.tokens_per_second())
+      .add("peak_memory_bytes", r.memory_bytes);
+  Json profile = Json::array();
   for (const ProfileRow& row : r.profile) {
-    facts["profile"].push_back({{"op", row.op},
-                                {"pass", row.pass},
-                                {"calls", row.calls},
-                                {"ms", 1e3 * row.seconds},
-                                {"flop", row.flop},
-                                {"bytes", row.bytes}});
+    profile.push_back({{"op", row.op},
+                       {"pass", row.pass},
+                       {"calls", row.calls},
+                       {"ms", 1e3 * row.seconds},
+                       {"flop", row.flop},
+                       {"bytes", row.bytes}});
   }
-  return facts;
+  report.add("profile", profile);
 }
 
 // A rate in units of 1e9 per second; empty if there is no amount or no time.
@@ -110,13 +111,15 @@ std::string rate(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", 1e-9 * amount / seconds) : "";
 }
 
-void print_profile(const std::vector<ProfileRow>& rows) {
+void add_profile(const std::vector<ProfileRow>& rows, Report& report) {
   double all = 0;
   for (const ProfileRow& row : rows) all += row.seconds;
-  fmt::print("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}\n", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s");
+  report.text(
+      fmt::format("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s"));
   for (const ProfileRow& row : rows) {
-    fmt::print("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}\n", row.op, row.pass, row.calls, 1e3 * row.seconds,
-               100 * row.seconds / all, rate(row.flop, row.seconds), rate(row.bytes, row.seconds));
+    report.text(fmt::format("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}", row.op, row.pass, row.calls,
+                            1e3 * row.seconds, 100 * row.seconds / all, rate(row.flop, row.seconds),
+                            rate(row.bytes, row.seconds)));
   }
 }
 
@@ -125,27 +128,28 @@ int bench_step(const BenchOptions& o) {
   const Workload workload = o.model.workload(/*trains=*/true);
   to_stderr("{}; random tokens\n", describe(workload));
   const StepResult r = measure(workload, o.steps);
-  if (o.json) {
-    fmt::print("{}\n", facts_of(workload, r).dump(2));
-    return 0;
-  }
-  fmt::print("{}\n", describe(r.machine));
-  fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
-             r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
-  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
-             1e-9 * r.flop, with_separators(r.parameters), with_separators(r.tokens), 1e-9 * r.flop_per_second(),
-             100 * r.flop_per_second() / r.machine.peak_flop_per_second);
-  fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
-             with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
-             1e-6 * static_cast<double>(r.memory_bytes));
-  print_profile(r.profile);
-  if (r.times.is_noisy()) to_stderr("{}\n", r.times.noise_warning());
+  Report report;
+  add_facts(workload, r, report);
+  report.line("machine", describe(r.machine))
+      .line("step",
+            fmt::format("{:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})", 1e3 * r.times.median(),
+                        r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)))
+      .line("", fmt::format("{:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak",
+                            1e-9 * r.flop, with_separators(r.parameters), with_separators(r.tokens),
+                            1e-9 * r.flop_per_second(), 100 * r.flop_per_second() / r.machine.peak_flop_per_second))
+      .line("", fmt::format("{} tokens per second, peak memory {:.0f} MB",
+                            with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
+                            1e-6 * static_cast<double>(r.memory_bytes)));
+  add_profile(r.profile, report);
+  report.print(o.json);
+  if (!o.json && r.times.is_noisy()) to_stderr("{}\n", r.times.noise_warning());
   return 0;
 }
 
 }  // namespace
 
-WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::string>& fields) : flags_(command, fields) {
+WorkloadOptions::WorkloadOptions(const Command& command, const std::vector<std::string>& fields)
+    : flags_(command, fields) {
   command.add_option(
       "--workload", name_, "NAME",
       fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")));
@@ -154,7 +158,7 @@ WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::stri
   add_memory_option(command, force_);
 }
 
-Workload WorkloadFlags::workload(bool trains) const {
+Workload WorkloadOptions::workload(bool trains) const {
   Workload workload;
   Config& config = workload.config;
   check(name_.empty() || !flags_.has_preset(),
@@ -193,8 +197,8 @@ std::string describe(const Machine& m) {
                                  ? fmt::format("peak {} for multiply-adds{}", vectors, one)
                                  : fmt::format("peak {:.0f} GFLOP/s for products on {}{}, {} for other multiply-adds",
                                                1e-9 * m.peak_flop_per_second, to_string(m.product_unit), one, vectors);
-  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
-                     limits, 1e-9 * m.copy_bytes_per_second);
+  return fmt::format("{}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"), limits,
+                     1e-9 * m.copy_bytes_per_second);
 }
 
 void add_bench(const Command& maki) {

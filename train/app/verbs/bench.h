@@ -14,9 +14,9 @@ namespace maki {
 
 /// The options that describe the model to be measured: a --preset of train or a --workload, the options of the given
 /// configuration fields, --vocab-size and --force.
-class WorkloadFlags {
+class WorkloadOptions {
  public:
-  WorkloadFlags(const Command& command, const std::vector<std::string>& fields);
+  WorkloadOptions(const Command& command, const std::vector<std::string>& fields);
 
   /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for invalid options,
   /// and unless --force was given if the memory does not suffice for steps or, unless it `trains`, for one sequence.
@@ -35,7 +35,7 @@ void end_at_interrupts();
 
 /// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
 std::string describe(const Workload& workload);
-/// "machine  avx3, 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
+/// "avx3, 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
 std::string describe(const Machine& machine);
 
 void add_bench_gemm(const Command& bench);

@@ -1,7 +1,7 @@
 // maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--precision float32|bfloat16] [--packed] [--threads N] [--json]
-#include <fmt/core.h>
+#include <algorithm>
+#include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
@@ -10,6 +10,7 @@
 #include "train/app/bench/machine.h"
 #include "train/app/bench/timing.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
 #include "train/app/verbs/bench.h"
 
 namespace maki {
@@ -51,27 +52,42 @@ struct Limits {
   double multiply_add, product;
 };
 
-void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
-  nlohmann::ordered_json facts{{"target", kernels::target()},
-                               {"threads", threads()},
-                               {"precision", o.precision},
-                               {"multiply_add_gflop_per_second", 1e-9 * limits.multiply_add},
-                               {"product_unit", to_string(limits.unit)},
-                               {"product_gflop_per_second", 1e-9 * limits.product}};
+void print_products(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
+  Report report;
+  report.add("target", kernels::target())
+      .add("threads", threads())
+      .add("precision", o.precision)
+      .add("multiply_add_gflop_per_second", 1e-9 * limits.multiply_add)
+      .add("product_unit", to_string(limits.unit))
+      .add("product_gflop_per_second", 1e-9 * limits.product)
+      .text(
+          fmt::format("{}, {}: peak {:.0f} GFLOP/s for multiply-adds{}\n", kernels::target(),
+                      pluralize(threads(), "thread"), 1e-9 * limits.multiply_add,
+                      limits.unit == ProductUnit::multiply_adds
+                          ? ""
+                          : fmt::format(", {:.0f} for products on {}{}", 1e-9 * limits.product, to_string(limits.unit),
+                                        limits.unit == ProductUnit::amx_tiles ? " (marked *)" : "")))
+      .text(fmt::format("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}", "M,N,K", "", "ms", "middle half", "GFLOP/s",
+                        "% of peak"));
+  Json list;
   for (const GemmTime& p : products) {
     const double speed = 1e-9 * p.flop_per_second(), peak = 1e-9 * limits.of(p);
-    facts["products"].push_back({{"m", p.shape.m},
-                                 {"n", p.shape.n},
-                                 {"k", p.shape.k},
-                                 {"transpose", p.shape.transpose()},
-                                 {"packed", o.packed},
-                                 {"on_tiles", p.on_tiles},
-                                 {"ms", 1e3 * p.times.median()},
-                                 {"gflop_per_second", speed},
-                                 {"peak_gflop_per_second", peak},
-                                 {"share_of_peak", speed / peak}});
+    list.push_back({{"m", p.shape.m},
+                    {"n", p.shape.n},
+                    {"k", p.shape.k},
+                    {"transpose", p.shape.transpose()},
+                    {"packed", o.packed},
+                    {"on_tiles", p.on_tiles},
+                    {"ms", 1e3 * p.times.median()},
+                    {"gflop_per_second", speed},
+                    {"peak_gflop_per_second", peak},
+                    {"share_of_peak", speed / peak}});
+    report.text(fmt::format("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}",
+                            fmt::format("{},{},{}", p.shape.m, p.shape.n, p.shape.k), p.shape.transpose(),
+                            1e3 * p.times.median(), 1e3 * p.times.quantile(0.25), 1e3 * p.times.quantile(0.75), speed,
+                            100 * speed / peak, p.on_tiles ? "*" : ""));
   }
-  fmt::print("{}\n", facts.dump(2));
+  report.add("products", list).print(o.json);
 }
 
 int bench_gemm(const GemmOptions& o) {
@@ -82,28 +98,10 @@ int bench_gemm(const GemmOptions& o) {
   std::vector<GemmTime> products;
   for (const GemmShape& shape : shapes) products.push_back(measure(shape, o));
   const Limits limits(precision_named(o.precision));
-  if (o.json) {
-    print_facts(o, products, limits);
-    return 0;
-  }
-  fmt::print("{}, {}: peak {:.0f} GFLOP/s for multiply-adds{}\n\n", kernels::target(), pluralize(threads(), "thread"),
-             1e-9 * limits.multiply_add,
-             limits.unit == ProductUnit::multiply_adds
-                 ? ""
-                 : fmt::format(", {:.0f} for products on {}{}", 1e-9 * limits.product, to_string(limits.unit),
-                               limits.unit == ProductUnit::amx_tiles ? " (marked *)" : ""));
-  fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
-  for (const GemmTime& p : products) {
-    fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}\n",
-               fmt::format("{},{},{}", p.shape.m, p.shape.n, p.shape.k), p.shape.transpose(), 1e3 * p.times.median(),
-               1e3 * p.times.quantile(0.25), 1e3 * p.times.quantile(0.75), 1e-9 * p.flop_per_second(),
-               100 * p.flop_per_second() / limits.of(p), p.on_tiles ? "*" : "");
-  }
-  for (const GemmTime& p : products) {
-    if (!p.times.is_noisy()) continue;
-    to_stderr("{}\n", p.times.noise_warning());
-    break;
-  }
+  print_products(o, products, limits);
+  if (o.json) return 0;
+  const auto noisy = std::ranges::find_if(products, [](const GemmTime& p) { return p.times.is_noisy(); });
+  if (noisy != products.end()) to_stderr("{}\n", noisy->times.noise_warning());
   return 0;
 }
 

@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "autograd/core/parallel.h"
@@ -13,16 +12,17 @@
 #include "nn/generate/generate.h"
 #include "train/app/bench/timing.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
 #include "train/app/verbs/bench.h"
 #include "train/run/config/models.h"
 
 namespace maki {
 namespace {
 
-struct BenchGenerateFlags {
-  explicit BenchGenerateFlags(const Command& command)
+struct BenchGenerateOptions {
+  explicit BenchGenerateOptions(const Command& command)
       : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
-  WorkloadFlags model;
+  WorkloadOptions model;
   std::int64_t windows = 0;
   bool json = false;
 };
@@ -90,7 +90,7 @@ class GenerateBench {
   std::vector<std::int32_t> ids_;
 };
 
-int bench_generate(const BenchGenerateFlags& o) {
+int bench_generate(const BenchGenerateOptions& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload(/*trains=*/false);
   check(!task_rule(workload.config).reads_source,
@@ -104,29 +104,29 @@ int bench_generate(const BenchGenerateFlags& o) {
   const double bandwidth = measure_read_bytes_per_second();
   const double seconds = times.median() / static_cast<double>(bench.tokens());
   const double reading = bench.weight_bytes() / bandwidth;
-  if (o.json) {
-    const nlohmann::ordered_json facts{{"target", kernels::target()},
-                                       {"threads", threads()},
-                                       {"windows", times.count()},
-                                       {"block_size", bench.tokens()},
-                                       {"tokens_per_second", 1 / seconds},
-                                       {"ms_per_token", 1e3 * seconds},
-                                       {"weight_bytes", bench.weight_bytes()},
-                                       {"read_gigabytes_per_second", 1e-9 * bandwidth},
-                                       {"ms_to_read_weights", 1e3 * reading},
-                                       {"share_of_bandwidth", reading / seconds},
-                                       {"peak_memory_bytes", memory}};
-    fmt::print("{}\n", facts.dump(2));
-    return 0;
-  }
-  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), pluralize(threads(), "thread"),
-             1e-9 * bandwidth);
-  fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
-             1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
-  fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}\n",
-             1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
-             reading > seconds ? ": the weights stay in the caches" : "");
-  if (times.is_noisy()) to_stderr("{}\n", times.noise_warning());
+  Report()
+      .add("target", kernels::target())
+      .add("threads", threads())
+      .add("windows", times.count())
+      .add("block_size", bench.tokens())
+      .add("tokens_per_second", 1 / seconds)
+      .add("ms_per_token", 1e3 * seconds)
+      .add("weight_bytes", bench.weight_bytes())
+      .add("read_gigabytes_per_second", 1e-9 * bandwidth)
+      .add("ms_to_read_weights", 1e3 * reading)
+      .add("share_of_bandwidth", reading / seconds)
+      .add("peak_memory_bytes", memory)
+      .line("machine", fmt::format("{}, {}: reads at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
+                                   1e-9 * bandwidth))
+      .line("token", fmt::format("{:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per "
+                                 "second",
+                                 1e3 * seconds, times.count(), bench.tokens(), 1 / seconds))
+      .line("",
+            fmt::format("reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}",
+                        1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
+                        reading > seconds ? ": the weights stay in the caches" : ""))
+      .print(o.json);
+  if (!o.json && times.is_noisy()) to_stderr("{}\n", times.noise_warning());
   return 0;
 }
 
@@ -135,7 +135,7 @@ int bench_generate(const BenchGenerateFlags& o) {
 void add_bench_generate(const Command& bench) {
   const Command command = bench.add_verb(
       "generate", "Benchmark token-by-token generation against reading every weight once at the measured bandwidth");
-  const auto o = std::make_shared<BenchGenerateFlags>(command);
+  const auto o = std::make_shared<BenchGenerateOptions>(command);
   command.add_number("--steps", o->windows, 0, kMaxCount,
                      "number of context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
   command.add_flag("--json", o->json, "print the results as JSON");

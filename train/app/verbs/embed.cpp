@@ -1,63 +1,44 @@
 // maki embed RUN TEXT… [options]: contextual vectors of tokens, and their similarities.
-#include <algorithm>
-#include <cmath>
 #include <fmt/core.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
-#include "data/io/error.h"
 #include "data/io/number.h"
-#include "data/tokenizer/unknown_characters.h"
-#include "optim/clip.h"
-#include "train/app/choose_checkpoint.h"
-#include "train/app/encodable_text.h"
 #include "train/app/flags.h"
-#include "train/app/output_options.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/loop/embed_texts.h"
-#include "train/run/loaded_model.h"
 #include "train/run/npy.h"
 
 namespace maki {
 namespace {
 
-struct EmbedFlags {
-  std::string run, word, npy, checkpoint, unknown = "error";
+struct EmbedOptions {
+  ReadingOptions reading;
+  std::string word, npy;
   std::vector<std::string> texts;
-  std::int64_t threads = 0;
-  bool force = false, special = false, json = false;
+  bool force = false;
 };
 
-// Its floats are printed with as few digits as read back to the same float32.
-using FloatJson =
-    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
-
-const Encoder& encoder_of(const LoadedModel& loaded) {
+std::vector<EmbeddedText> embed_all(const EmbedOptions& o, const LoadedModel& loaded) {
   const Encoder* const encoder = loaded.model->as_encoder();
-  check(encoder != nullptr,
-        "{}: is a model of kind {}, which gives no contextual vectors; use a run of --model encoder", loaded.path,
-        loaded.model->kind());
-  return *encoder;
-}
-
-std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& loaded) {
-  const Encoder& encoder = encoder_of(loaded);
+  require_ability(loaded, encoder != nullptr, "gives no contextual vectors", "use a run of --model encoder");
   std::vector<EmbeddedText> texts;
   for (std::size_t i = 0; i < o.texts.size(); ++i) {
-    const std::string text = encodable_text(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.unknown);
-    texts.push_back(embed_text(encoder, *loaded.tokenizer, text));
-    check<CheckpointError>(std::isfinite(global_norm(texts.back().vectors)),
-                           "{}: the vectors of this model are not finite; the model has diverged", loaded.path);
+    const std::string text =
+        encodable_text(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.reading.policy());
+    texts.push_back(embed_text(*encoder, *loaded.tokenizer, text));
+    require_finite(loaded, texts.back().vectors, "vectors");
   }
   return texts;
 }
 
-std::vector<Similarity> compare(const EmbedFlags& o, const Tokenizer& tokenizer,
+std::vector<Similarity> compare(const EmbedOptions& o, const Tokenizer& tokenizer,
                                 const std::vector<EmbeddedText>& texts) {
   if (o.word.empty()) return shared_similarities(texts);
-  const std::vector<std::int32_t> ids = tokenizer.encode_line(encodable_text(tokenizer, o.word, "word", o.unknown));
+  const std::vector<std::int32_t> ids =
+      tokenizer.encode_line(encodable_text(tokenizer, o.word, "word", o.reading.policy()));
   std::vector<Similarity> list;
   if (!ids.empty()) list = similarities(texts, ids);
   check(!list.empty(), "word: must occur at least twice in the texts, to be compared; {} does not", o.word);
@@ -75,9 +56,7 @@ std::vector<float> flat_vectors(const std::vector<EmbeddedText>& texts) {
   return all;
 }
 
-void print_line(const FloatJson& facts) {
-  fmt::print("{}\n", facts.dump(-1, ' ', false, FloatJson::error_handler_t::replace));
-}
+void print_line(const FloatJson& facts) { print_result(json_text(facts)); }
 
 FloatJson place(const Occurrence& at) { return {{"text", at.text}, {"position", at.position}}; }
 
@@ -112,23 +91,21 @@ void print_similarities(const Tokenizer& tokenizer, const std::vector<Similarity
   if (compared.empty()) to_stderr("no token is in two of the texts, so nothing is compared\n");
 }
 
-int embed(const EmbedFlags& o) {
-  parse_unknown_policy(o.unknown);
-  check(!o.json || o.npy.empty(), "embed: --json and --npy are two ways to write the vectors; use only one of them");
+int embed(const EmbedOptions& o) {
+  check(!o.reading.json || o.npy.empty(),
+        "embed: --json and --npy are two ways to write the vectors; use only one of them");
   check_force("--npy", o.npy, o.force);
-  if (o.threads != 0) set_threads(o.threads);
-  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
-  if (o.special) loaded.find_specials();
+  const LoadedModel loaded = o.reading.open();
   const std::vector<EmbeddedText> texts = embed_all(o, loaded);
   const std::vector<Similarity> compared = compare(o, *loaded.tokenizer, texts);
-  if (o.json) {
+  if (o.reading.json) {
     print_json(loaded, texts, compared);
     return 0;
   }
   if (!o.npy.empty()) {
     const std::vector<float> vectors = flat_vectors(texts);
     const std::int64_t width = texts.front().vectors.shape()[1], rows = std::ssize(vectors) / width;
-    write_npy(posix_file_system(), {o.npy, o.force, inputs_of_run(o.run)}, vectors, rows, width);
+    write_npy(posix_file_system(), {o.npy, o.force, o.reading.inputs()}, vectors, rows, width);
     to_stderr("{}: {} of {} numbers, in the order of the texts\n", o.npy, pluralize(rows, "vector"), width);
   }
   print_similarities(*loaded.tokenizer, compared);
@@ -139,16 +116,16 @@ int embed(const EmbedFlags& o) {
 
 void add_embed(const Command& maki) {
   const Command command = maki.add_verb("embed", "Compute contextual vectors of the tokens of texts, and compare them");
-  const auto o = std::make_shared<EmbedFlags>();
-  command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
+  const auto o = std::make_shared<EmbedOptions>();
+  o->reading.add_run(command, "run directory or .maki file of an encoder");
   command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").require();
   command.add_option("--word", o->word, "TEXT",
                      "compare the occurrences of this word, by the means of the vectors of its tokens");
-  command.add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
   command.add_option("--npy", o->npy, "FILE",
                      "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]");
   add_force(command, o->force);
-  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
+  o->reading.add_options(command, "the texts",
+                         "print a line of JSON for each token, with its vector, and for each comparison");
   command.set_action([o] { return embed(*o); });
 }
 

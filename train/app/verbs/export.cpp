@@ -1,33 +1,31 @@
 // maki export RUN --format F --out PATH: a model for another program.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "train/app/choose_checkpoint.h"
-#include "train/app/output_options.h"
-#include "train/app/progress.h"
+#include "data/io/printable.h"
+#include "train/app/flags.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/export_model.h"
 
 namespace maki {
 namespace {
 
-struct ExportFlags {
-  std::string run, format, checkpoint;
+struct ExportVerbOptions {
+  ReadingOptions reading;
+  std::string format;
   ExportOptions options;
-  bool json = false;
 };
 
-int export_run(ExportFlags& o) {
-  o.options.out.inputs = inputs_of_run(o.run);
-  const LoadedModel model(choose_checkpoint(o.run, o.checkpoint));
+int export_run(ExportVerbOptions& o) {
+  o.options.out.inputs = o.reading.inputs();
+  const LoadedModel model = o.reading.open();
   const std::vector<std::string> written = export_model(model, o.format, o.options);
-  if (o.json) {
-    const nlohmann::ordered_json facts = {{"checkpoint", model.path}, {"format", o.format}, {"files", written}};
-    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-    return 0;
-  }
-  for (const std::string& path : written) fmt::print("{}\n", escape_unprintable(path));
+  Report report;
+  report.add("checkpoint", model.path).add("format", o.format).add("files", written);
+  for (const std::string& path : written) report.text(escape_unprintable(path));
+  report.print(o.reading.json, /*indent=*/-1);
   return 0;
 }
 
@@ -35,8 +33,8 @@ int export_run(ExportFlags& o) {
 
 void add_export(const Command& maki) {
   const Command command = maki.add_verb("export", "Write a model for another program");
-  const auto o = std::make_shared<ExportFlags>();
-  command.add_argument("RUN", o->run, "run directory or .maki file").require();
+  const auto o = std::make_shared<ExportVerbOptions>();
+  o->reading.add_run(command, "run directory or .maki file");
   command
       .add_option("--format", o->format, fmt::format("{}", fmt::join(export_format_names(), "|")),
                   "format to write (" + export_format_help() + ")")
@@ -50,9 +48,8 @@ void add_export(const Command& maki) {
                      "data type of the matrices in a GGUF file [f32]");
   command.add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
                    "write a model with the exact GELU although the other program computes its tanh form (gguf, llm.c)");
-  command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",
-                     "checkpoint to export: the last, the best, or that of a step [best, else last]");
-  command.add_flag("--json", o->json, "print the paths of the files as JSON");
+  add_checkpoint_option(command, o->reading.checkpoint);
+  command.add_flag("--json", o->reading.json, "print the paths of the files as JSON");
   command.set_action([o] { return export_run(*o); });
 }
 

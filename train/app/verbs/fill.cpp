@@ -1,31 +1,23 @@
 // maki fill RUN --text TEXT [options]: what a masked language model expects in place of each [MASK].
-#include <cmath>
 #include <fmt/core.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
-#include "data/io/error.h"
+#include "data/dataset/masking.h"
 #include "data/io/number.h"
-#include "data/io/utf8.h"
-#include "data/tokenizer/unknown_characters.h"
+#include "data/io/printable.h"
 #include "nn/models/encoder.h"
-#include "optim/clip.h"
-#include "train/app/choose_checkpoint.h"
-#include "train/app/flags.h"
-#include "train/app/masked_text.h"
-#include "train/app/progress.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/loop/best_candidates.h"
-#include "train/run/loaded_model.h"
 
 namespace maki {
 namespace {
 
-struct FillFlags {
-  std::string run, text, checkpoint, unknown = "error";
-  std::int64_t top = 5, threads = 0;
-  bool special = false, json = false;
+struct FillOptions {
+  ReadingOptions reading;
+  std::string text;
+  std::int64_t top = 5;
 };
 
 // What the text becomes if every mask is filled with its best candidate.
@@ -37,62 +29,43 @@ std::string filled_text(const MaskedText& masked, const std::vector<std::vector<
   return tokenizer.decode(ids);
 }
 
-void print_json(const FillFlags& o, const LoadedModel& loaded, const MaskedText& masked,
-                const std::vector<std::vector<Candidate>>& candidates) {
-  nlohmann::ordered_json facts{{"checkpoint", loaded.path},
-                               {"step", loaded.state.step},
-                               {"text", o.text},
-                               {"filled", filled_text(masked, candidates, *loaded.tokenizer)},
-                               {"masks", nlohmann::ordered_json::array()}};
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Candidate& c : candidates[i])
-      list.push_back({{"token", loaded.tokenizer->bytes(c.id)}, {"id", c.id}, {"probability", c.probability}});
-    facts["masks"].push_back({{"position", masked.masks[i]}, {"candidates", list}});
-  }
-  fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-void print_text(const LoadedModel& loaded, const MaskedText& masked,
-                const std::vector<std::vector<Candidate>>& candidates) {
+void print_candidates(const FillOptions& o, const LoadedModel& loaded, const MaskedText& masked,
+                      const std::vector<std::vector<Candidate>>& candidates) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  fmt::print("{}\n", escape_unprintable(filled_text(masked, candidates, tokenizer)));
+  const std::string filled = filled_text(masked, candidates, tokenizer);
+  Report report;
+  report.add("checkpoint", loaded.path)
+      .add("step", loaded.state.step)
+      .add("text", o.text)
+      .add("filled", filled)
+      .text(escape_unprintable(filled));
+  Json masks = Json::array();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    fmt::print("{} {}\n", kMask, i + 1);
-    for (const Candidate& c : candidates[i])
-      fmt::print("  {:7.2f} %  \"{}\"\n", 100 * c.probability, escape_unprintable(tokenizer.bytes(c.id)));
+    report.text(fmt::format("{} {}", kMask, i + 1));
+    Json list = Json::array();
+    for (const Candidate& c : candidates[i]) {
+      list.push_back({{"token", tokenizer.bytes(c.id)}, {"id", c.id}, {"probability", c.probability}});
+      report.text(fmt::format("  {:7.2f} %  \"{}\"", 100 * c.probability, escape_unprintable(tokenizer.bytes(c.id))));
+    }
+    masks.push_back({{"position", masked.masks[i]}, {"candidates", list}});
   }
+  report.add("masks", masks).print(o.reading.json);
 }
 
-const Encoder& masked_model(const LoadedModel& loaded) {
-  check(std::string_view(task_rule(loaded.state.config).name) == "masked",
-        "{}: is a model of kind {} for the task {}, which fills no masks; use a run of the task masked, which --model "
-        "encoder learns",
-        loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
-  return *loaded.model->as_encoder();
-}
-
-int fill(const FillFlags& o) {
-  parse_unknown_policy(o.unknown);
-  if (o.threads != 0) set_threads(o.threads);
-  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
-  if (o.special) loaded.find_specials();
-  const Encoder& encoder = masked_model(loaded);
-  const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.unknown);
+int fill(const FillOptions& o) {
+  const LoadedModel loaded = o.reading.open();
+  require_ability(loaded, std::string_view(task_rule(loaded.state.config).name) == "masked", "fills no masks",
+                  "use a run of the task masked, which --model encoder learns");
+  const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.reading.policy());
   check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,
         o.text.empty() ? "an empty text" : o.text);
-  const Tensor logits = encoder.logits_at(tensor(masked.masks, {std::ssize(masked.masks)}),
-                                          tensor(masked.ids, {1, std::ssize(masked.ids)}));
-  check<CheckpointError>(std::isfinite(global_norm(logits)),
-                         "{}: the logits of this model are not finite; the model has diverged", loaded.path);
+  const Tensor logits = loaded.model->as_encoder()->logits_at(tensor(masked.masks, {std::ssize(masked.masks)}),
+                                                              tensor(masked.ids, {1, std::ssize(masked.ids)}));
+  require_finite(loaded, logits, "logits");
   std::vector<std::vector<Candidate>> candidates;
   for (std::int64_t i = 0; i < std::ssize(masked.masks); ++i)
     candidates.push_back(best_candidates(logits, i, loaded.tokenizer->vocab_size(), o.top));
-  if (o.json) {
-    print_json(o, loaded, masked, candidates);
-  } else {
-    print_text(loaded, masked, candidates);
-  }
+  print_candidates(o, loaded, masked, candidates);
   return 0;
 }
 
@@ -100,12 +73,11 @@ int fill(const FillFlags& o) {
 
 void add_fill(const Command& maki) {
   const Command command = maki.add_verb("fill", "Show what a masked language model expects in place of each [MASK]");
-  const auto o = std::make_shared<FillFlags>();
-  command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
+  const auto o = std::make_shared<FillOptions>();
+  o->reading.add_run(command, "run directory or .maki file of an encoder");
   command.add_option("--text", o->text, "TEXT", "text with one or more [MASK]; each stands for one token").require();
   command.add_number("--top", o->top, 1, kMaxCount, "number of candidates to show for each mask");
-  add_reading_options(command, "the text", o->unknown, o->special, o->checkpoint, o->threads);
-  command.add_flag("--json", o->json, "print the candidates as JSON");
+  o->reading.add_options(command, "the text", "print the candidates as JSON");
   command.set_action([o] { return fill(*o); });
 }
 

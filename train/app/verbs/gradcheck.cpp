@@ -3,21 +3,19 @@
 #include "autograd/gradcheck.h"
 
 #include <algorithm>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "nn/carried_states.h"
-#include "train/app/choose_checkpoint.h"
+#include "train/app/describe_run.h"
 #include "train/app/flags.h"
-#include "train/app/require_memory.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
 #include "train/run/config/models.h"
-#include "train/run/loaded_model.h"
-#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -36,8 +34,8 @@ constexpr double kMinGradientNorm = 1e-5;
 // measurement, as is the vocabulary of a model that has no run.
 constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
 
-struct GradcheckFlags {
-  explicit GradcheckFlags(const Command& command)
+struct GradcheckVerbOptions {
+  explicit GradcheckVerbOptions(const Command& command)
       : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"},
                                         {"dtype", "tokenizer", "vocab_size", "normalize"})) {}
   ConfigFlags flags;
@@ -89,7 +87,7 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
   return gradcheck(store, loss, options);
 }
 
-int report(const std::vector<GradcheckResult>& results, bool json) {
+int print_results(const std::vector<GradcheckResult>& results, bool json) {
   const bool passed =
       !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kMaxRelativeError); });
   std::int64_t compared = 0, halved = 0;
@@ -97,30 +95,30 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
     compared += r.compared;
     halved += r.halved;
   }
-  if (json) {
-    nlohmann::ordered_json facts{
-        {"passed", passed}, {"bound", kMaxRelativeError}, {"compared", compared}, {"halved", halved}};
-    for (const GradcheckResult& r : results) {
-      facts["tensors"].push_back({{"name", r.name},
-                                  {"compared", r.compared},
-                                  {"halved", r.halved},
-                                  {"error", r.error},
-                                  {"worst", r.worst},
-                                  {"backward", r.worst_analytic},
-                                  {"differences", r.worst_numeric},
-                                  {"passed", r.passed(kMaxRelativeError)}});
-    }
-    fmt::print("{}\n", facts.dump(2));
-    return passed ? 0 : 1;
-  }
-  fmt::print("{:28} {:14} {:>9}  {}\n", "tensor", "shape", "error", "worst: by backward, by finite differences");
+  Report report;
+  report.add("passed", passed).add("bound", kMaxRelativeError).add("compared", compared).add("halved", halved);
+  report.text(
+      fmt::format("{:28} {:14} {:>9}  {}", "tensor", "shape", "error", "worst: by backward, by finite differences"));
+  Json tensors;
   for (const GradcheckResult& r : results) {
-    fmt::print("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}\n", r.name, to_string(r.shape), r.error, r.worst,
-               r.worst_analytic, r.worst_numeric, r.passed(kMaxRelativeError) ? "" : "   WRONG");
+    tensors.push_back({{"name", r.name},
+                       {"compared", r.compared},
+                       {"halved", r.halved},
+                       {"error", r.error},
+                       {"worst", r.worst},
+                       {"backward", r.worst_analytic},
+                       {"differences", r.worst_numeric},
+                       {"passed", r.passed(kMaxRelativeError)}});
+    report.text(fmt::format("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}", r.name, to_string(r.shape), r.error, r.worst,
+                            r.worst_analytic, r.worst_numeric, r.passed(kMaxRelativeError) ? "" : "   WRONG"));
   }
-  fmt::print("{}: {} tensors, {} derivatives, bound {:.0e}\n",
-             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kMaxRelativeError);
-  if (halved > 0) fmt::print("{} of the differences needed a smaller step because of a kink or a sharp bend\n", halved);
+  report.add("tensors", tensors)
+      .text(fmt::format("{}: {} tensors, {} derivatives, bound {:.0e}",
+                        passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared,
+                        kMaxRelativeError));
+  if (halved > 0)
+    report.text(fmt::format("{} of the differences needed a smaller step because of a kink or a sharp bend", halved));
+  report.print(json);
   return passed ? 0 : 1;
 }
 
@@ -136,7 +134,7 @@ void perturb(ParameterStore& store, std::uint64_t seed) {
   store.mark_changed();
 }
 
-int run_gradcheck(const GradcheckFlags& o) {
+int run_gradcheck(const GradcheckVerbOptions& o) {
   if (!o.run.empty()) {
     for (const std::string& option : o.flags.given()) {
       check(option == "--threads", "gradcheck: {} and {} both describe a model; use only one of them", option, o.run);
@@ -146,7 +144,8 @@ int run_gradcheck(const GradcheckFlags& o) {
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
     LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
-    return report(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, vocab_sizes(loaded.state)), o.json);
+    return print_results(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, vocab_sizes(loaded.state)),
+                         o.json);
   }
   check(o.checkpoint.empty(), "gradcheck: --checkpoint selects a checkpoint of a RUN; add a RUN");
   Config config;
@@ -160,7 +159,7 @@ int run_gradcheck(const GradcheckFlags& o) {
   const std::unique_ptr<Model> model = make_model(config, vocab, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));
-  return report(gradcheck_model(*model, store, config, vocab), o.json);
+  return print_results(gradcheck_model(*model, store, config, vocab), o.json);
 }
 
 }  // namespace
@@ -168,7 +167,7 @@ int run_gradcheck(const GradcheckFlags& o) {
 void add_gradcheck(const Command& maki) {
   const Command command =
       maki.add_verb("gradcheck", "Check the gradients of a model against finite differences in float64");
-  const auto o = std::make_shared<GradcheckFlags>(command);
+  const auto o = std::make_shared<GradcheckVerbOptions>(command);
   command.add_argument("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
   add_checkpoint_option(command, o->checkpoint);
   add_memory_option(command, o->force);

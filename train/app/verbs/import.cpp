@@ -1,13 +1,12 @@
 // maki import PATH --out RUN: a run made of a model of another program.
-#include <fmt/core.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
-#include "train/app/output_options.h"
+#include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/import_run.h"
 #include "train/run/run_directory.h"
@@ -15,13 +14,13 @@
 namespace maki {
 namespace {
 
-struct ImportFlags {
+struct ImportOptions {
   std::string path, out, tokenizer;
   bool force = false, json = false;
 };
 
 // Another process may meanwhile have taken the default directory: then the next.
-Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer, ImportFlags& o) {
+Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer, ImportOptions& o) {
   for (;;) {
     o.out = default_run_path(o.path);
     try {
@@ -32,7 +31,7 @@ Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer
   }
 }
 
-int import_model(ImportFlags& o) {
+int import_model(ImportOptions& o) {
   const OutputPath out(o.out, o.force, {o.path});
   if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);
@@ -42,17 +41,16 @@ int import_model(ImportFlags& o) {
     to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
               pluralize(run.vocab_size, "token"));
   }
-  if (o.json) {
-    const nlohmann::ordered_json facts = {{"run", o.out},
-                                          {"parameters", run.parameters},
-                                          {"vocab_size", run.vocab_size},
-                                          {"tokenizer", run.config.tokenizer},
-                                          {"dtype", run.config.dtype}};
-    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-    return 0;
-  }
-  fmt::print("{}: {} parameters, {} tokenizer with a vocabulary of {}\n", escape_unprintable(o.out),
-             with_separators(run.parameters), run.config.tokenizer, with_separators(run.vocab_size));
+  Report()
+      .add("run", o.out)
+      .add("parameters", run.parameters)
+      .add("vocab_size", run.vocab_size)
+      .add("tokenizer", run.config.tokenizer)
+      .add("dtype", run.config.dtype)
+      .text(fmt::format("{}: {} parameters, {} tokenizer with a vocabulary of {}", escape_unprintable(o.out),
+                        with_separators(run.parameters), run.config.tokenizer, with_separators(run.vocab_size)))
+      .print(o.json, /*indent=*/-1);
+  if (o.json) return 0;
   to_stderr("to continue a text: maki generate {0}; to train it further: maki train CORPUS --init-from {0}\n",
             shell_quote(o.out));
   return 0;
@@ -62,7 +60,7 @@ int import_model(ImportFlags& o) {
 
 void add_import(const Command& maki) {
   const Command command = maki.add_verb("import", "Make a run of a GPT-2 or Llama of another program");
-  const auto o = std::make_shared<ImportFlags>();
+  const auto o = std::make_shared<ImportOptions>();
   command
       .add_argument("PATH", o->path,
                     "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")

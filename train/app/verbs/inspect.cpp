@@ -1,24 +1,18 @@
 // maki inspect PATH [options]: what a run or a checkpoint contains and, with --verify, whether training can resume from
 // it.
 #include <cstdio>
-#include <fmt/core.h>
-#include <functional>
+#include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "data/dataset/token_shards.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/number.h"
-#include "data/tokenizer/tokenizer.h"
-#include "train/app/choose_checkpoint.h"
-#include "train/app/progress.h"
-#include "train/app/token_facts.h"
+#include "data/io/printable.h"
+#include "train/app/reading.h"
 #include "train/app/verbs.h"
+#include "train/app/verbs/tokenizer.h"
 #include "train/loop/verify_run.h"
-#include "train/run/checkpoint.h"
-#include "train/run/loaded_model.h"
-#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -28,8 +22,8 @@ struct InspectOptions {
   bool verify = false, json = false;
 };
 
-nlohmann::ordered_json training_json(const Config& config) {
-  nlohmann::ordered_json facts;
+Json training_json(const Config& config) {
+  Json facts;
   for (const Field& field : fields()) {
     if (!field.is_training()) continue;
     std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
@@ -43,23 +37,6 @@ nlohmann::ordered_json training_json(const Config& config) {
                                {"warmup_steps", phase.warmup_steps}});
   }
   return facts;
-}
-
-// Bytes of a path that are not UTF-8 are replaced, because JSON must be.
-std::string json_text(const nlohmann::ordered_json& facts) {
-  return facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-std::int64_t parameters_of(const std::vector<TensorEntry>& tensors) {
-  std::int64_t sum = 0;
-  for (const TensorEntry& entry : tensors) sum += entry.shape.numel();
-  return sum;
-}
-
-std::int64_t trained_parameters_of(const std::vector<TensorEntry>& tensors) {
-  std::int64_t sum = 0;
-  for (const TensorEntry& entry : tensors) sum += entry.group != ParamGroup::frozen ? entry.shape.numel() : 0;
-  return sum;
 }
 
 // Verdicts on every checkpoint of a run directory, or on the chosen one.
@@ -76,8 +53,8 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
 // Returns the verdicts as a JSON array. Without --json, prints one line per checkpoint (none for a single bad one,
 // which the error describes). If training cannot resume from all of them, prints the array with --json and throws
 // CheckpointError with the first fault.
-nlohmann::ordered_json verify(const InspectOptions& o) {
-  nlohmann::ordered_json facts = nlohmann::ordered_json::array();
+Json verify(const InspectOptions& o) {
+  Json facts = Json::array();
   const std::vector<Verdict> list = verdicts(o);
   std::vector<std::string> faults;
   for (const Verdict& verdict : list) {
@@ -90,80 +67,100 @@ nlohmann::ordered_json verify(const InspectOptions& o) {
                             : "cannot be resumed: " + escape_unprintable(verdict.fault));
   }
   if (faults.empty()) return facts;
-  if (o.json) fmt::print("{}\n", json_text({{"verified", false}, {"checkpoints", facts}}));
+  if (o.json) print_result(json_text(Json{{"verified", false}, {"checkpoints", facts}}, 2));
   std::fflush(stdout);
   fail<CheckpointError>(
       "{}{}", faults.front(),
       list.size() == 1 ? "" : fmt::format(" ({} of {} checkpoints cannot be resumed)", faults.size(), list.size()));
 }
 
-void print_json(const InspectOptions& o, const ContainerReader& file, const CheckpointState& state,
-                const std::vector<TensorEntry>& tensors, const nlohmann::ordered_json& verified) {
-  nlohmann::ordered_json facts{{"path", file.path()},
-                               {"step", state.step},
-                               {"verified", o.verify},
-                               {"parameters", parameters_of(tensors)},
-                               {"trained_parameters", trained_parameters_of(tensors)},
-                               {"tokenizer", load_tokenizer(state.tokenizer)->kind()},
-                               {"vocab_size", state.vocab_size},
-                               {"characters", state.characters},
-                               {"corpus_hash", state.corpus_hash},
-                               {"schema", kConfigSchema},
-                               {"train_tokens", state.train_tokens},
-                               {"val_tokens", state.val_tokens},
-                               {"config", training_json(state.config)}};
-  if (has_source_vocabulary(state.config)) facts["source_vocab_size"] = vocab_sizes(state).source;
+// Adds the tensors and the sections of the file.
+void add_contents(const ContainerReader& file, const std::vector<TensorEntry>& tensors, Report& report) {
+  Json named, sections;
+  std::string table;
   for (const TensorEntry& entry : tensors) {
-    facts["tensors"].push_back(
-        {{"name", entry.name},
-         {"shape", std::vector<std::int64_t>(entry.shape.extents().begin(), entry.shape.extents().end())},
-         {"group", to_string(entry.group)}});
+    const auto extents = entry.shape.extents();
+    named.push_back({{"name", entry.name},
+                     {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
+                     {"group", to_string(entry.group)}});
+    table += fmt::format("\n  {:28} {:14} {}", entry.name, to_string(entry.shape), to_string(entry.group));
   }
-  for (const auto& section : file.entries())
-    facts["sections"].push_back({{"name", section.name}, {"bytes", section.length}});
-  if (o.verify) facts["checkpoints"] = verified;
-  fmt::print("{}\n", json_text(facts));
+  for (const auto& section : file.entries()) sections.push_back({{"name", section.name}, {"bytes", section.length}});
+  report.add("tensors", named).text(table).add("sections", sections);
 }
 
-void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
-                bool verified) {
-  fmt::print("{}\nstep         {}\nbytes        {}{}\n", escape_unprintable(file.path()), state.step,
-             with_separators(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
-  fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
-             with_separators(state.characters), with_separators(state.train_tokens), with_separators(state.val_tokens),
-             state.corpus_hash);
-  const VocabSizes vocab = vocab_sizes(state);
-  const std::int64_t all = parameters_of(tensors), trained = trained_parameters_of(tensors);
-  fmt::print("tokenizer    {}, vocabulary of {}{}\nparameters   {}{}\n\n", load_tokenizer(state.tokenizer)->kind(),
-             vocab.target, vocab.source > 0 ? fmt::format(", and of {} for sources", vocab.source) : "",
-             with_separators(all), trained < all ? fmt::format(", {} of them trained", with_separators(trained)) : "");
+void print_facts(const InspectOptions& o, const ContainerReader& file, const Json& verified) {
+  const CheckpointState state = read_state(file);
+  const std::vector<TensorEntry> tensors = read_tensors(file);
+  std::int64_t all = 0, trained = 0;
   for (const TensorEntry& entry : tensors) {
-    fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
+    all += entry.shape.numel();
+    if (entry.group != ParamGroup::frozen) trained += entry.shape.numel();
   }
-  fmt::print("\n{}", training_toml(state.config));
+  const std::string kind = load_tokenizer(state.tokenizer)->kind();
+  const VocabSizes vocab = vocab_sizes(state);
+  Report report;
+  report.add("path", file.path())
+      .text(escape_unprintable(file.path()))
+      .add("step", state.step, "step", std::to_string(state.step))
+      .add("verified", o.verify)
+      .line("bytes", with_separators(static_cast<std::int64_t>(file.file_size())) + (o.verify ? ", all verified" : ""))
+      .line("text", fmt::format("{} characters, {} training tokens, {} validation tokens, hash {}",
+                                with_separators(state.characters), with_separators(state.train_tokens),
+                                with_separators(state.val_tokens), state.corpus_hash))
+      .line("tokenizer", fmt::format("{}, vocabulary of {}{}", kind, vocab.target,
+                                     vocab.source > 0 ? fmt::format(", and of {} for sources", vocab.source) : ""))
+      .add("parameters", all, "parameters",
+           with_separators(all) + (trained < all ? fmt::format(", {} of them trained", with_separators(trained)) : ""))
+      .add("trained_parameters", trained)
+      .add("tokenizer", kind)
+      .add("vocab_size", state.vocab_size)
+      .add("characters", state.characters)
+      .add("corpus_hash", state.corpus_hash)
+      .add("schema", kConfigSchema)
+      .add("train_tokens", state.train_tokens)
+      .add("val_tokens", state.val_tokens)
+      .add("config", training_json(state.config));
+  if (has_source_vocabulary(state.config)) report.add("source_vocab_size", vocab.source);
+  add_contents(file, tensors, report);
+  if (o.verify) report.add("checkpoints", verified);
+  std::string toml = training_toml(state.config);
+  toml.pop_back();
+  report.text("\n" + toml).print(o.json);
+}
+
+// Only with --verify is all of the file read, so that any damage is found.
+void inspect_token_file(const InspectOptions& o) {
+  const auto file = open_token_file(o.path);
+  if (o.verify) verify_token_file(*file);
+  const auto bytes = static_cast<std::int64_t>(file->files[0]->size());
+  Report report;
+  report.add("path", o.path)
+      .text(escape_unprintable(o.path))
+      .add("verified", o.verify)
+      .line("bytes", with_separators(bytes) + (o.verify ? ", all verified" : ""));
+  add_token_facts(file->facts, *file->tokenizer, report);
+  report.add("pieces", {{"train", file->facts.train_joins + 1}, {"val", file->facts.val_joins + 1}})
+      .add("bytes_of_file", bytes)
+      .print(o.json);
 }
 
 int inspect(const InspectOptions& o) {
   if (is_token_file(o.path)) {
     check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
           o.path);
-    return inspect_token_file(o.path, o.verify, o.json);
+    inspect_token_file(o);
+    return 0;
   }
   check<CorpusError>(
       !token_file_paths({o.path}),
       "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean; maki train reads "
       "them with --tokenizer-file",
       o.path);
-  const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
+  const Json verified = o.verify ? verify(o) : Json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
-  const CheckpointState state = read_state(file);
-  const std::vector<TensorEntry> tensors = read_tensors(file);
-  if (o.json) {
-    print_json(o, file, state, tensors, verified);
-  } else {
-    print_text(file, state, tensors, o.verify);
-  }
+  print_facts(o, file, verified);
   return 0;
 }
 

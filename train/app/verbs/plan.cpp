@@ -1,13 +1,11 @@
 // maki plan CORPUS… --minutes N [--json] [options]
 #include <algorithm>
-#include <fmt/core.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/check.h"
-#include "data/io/number.h"
+#include "data/io/printable.h"
 #include "train/app/plan_run.h"
-#include "train/app/progress.h"
+#include "train/app/report.h"
 #include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
 
@@ -35,9 +33,8 @@ struct PlanOptions {
   bool json = false;
 };
 
-nlohmann::ordered_json plan_json(const Plan& plan) {
-  nlohmann::ordered_json fields = nlohmann::ordered_json::object(), reasons = nlohmann::ordered_json::array(),
-                         measured = nlohmann::ordered_json::array();
+void print_plan(const Plan& plan, bool json) {
+  Json fields = Json::object(), reasons = Json::array(), measured = Json::array();
   for (const PlanChoice& choice : plan.choices) {
     for (const std::string& name : choice.fields)
       std::visit([&](auto member) { fields[name] = plan.config.*member; }, find_field(name).member);
@@ -51,12 +48,20 @@ nlohmann::ordered_json plan_json(const Plan& plan) {
                         {"seconds_per_step", shape.step.seconds},
                         {"idle_seconds_per_step", shape.step.idle_seconds}});
   }
-  return {{"seconds", plan.seconds},       {"passes", plan.passes}, {"memory_bytes", plan.memory_bytes},
-          {"most_steps", plan.most_steps}, {"fields", fields},      {"reasons", reasons},
-          {"measured", measured}};
+  Report report;
+  report.add("seconds", plan.seconds)
+      .add("passes", plan.passes)
+      .add("memory_bytes", plan.memory_bytes)
+      .add("most_steps", plan.most_steps)
+      .add("fields", fields)
+      .add("reasons", reasons)
+      .add("measured", measured);
+  for (const std::string& line : plan_summary(plan)) report.text(escape_unprintable(line));
+  for (const std::string& line : plan_lines(plan)) report.text(escape_unprintable(line));
+  report.print(json);
 }
 
-int print_plan(const PlanOptions& o) {
+int plan_for_text(const PlanOptions& o) {
   const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
   check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
   Config config;
@@ -68,12 +73,7 @@ int print_plan(const PlanOptions& o) {
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
   const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get());
   o.flags.require_effect(plan.config);
-  if (o.json) {
-    fmt::print("{}\n", plan_json(plan).dump(2));
-    return 0;
-  }
-  for (const std::string& line : plan_summary(plan)) fmt::print("{}\n", escape_unprintable(line));
-  for (const std::string& line : plan_lines(plan)) fmt::print("{}\n", escape_unprintable(line));
+  print_plan(plan, o.json);
   return 0;
 }
 
@@ -82,15 +82,12 @@ int print_plan(const PlanOptions& o) {
 void add_plan(const Command& maki) {
   const Command command = maki.add_verb("plan", "Show what train --minutes would choose for a text, without training");
   const auto o = std::make_shared<PlanOptions>(command);
-  command
-      .add_argument("CORPUS", o->corpus,
-                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
-      .require();
+  add_corpus_argument(command, o->corpus).require();
   command.add_option(
       "--minutes", o->minutes, "TIME",
       fmt::format("time to plan for, in minutes unless a unit follows, as in 90s or 1h [{}]", kUsualMinutes));
   command.add_flag("--json", o->json, "print the results as JSON");
-  command.set_action([o] { return print_plan(*o); });
+  command.set_action([o] { return plan_for_text(*o); });
 }
 
 }  // namespace maki

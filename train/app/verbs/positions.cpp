@@ -2,40 +2,39 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "train/app/draw/positions_figure.h"
-#include "train/app/drawing_options.h"
-#include "train/app/flags.h"
+#include "train/app/report.h"
 #include "train/app/verbs.h"
+#include "train/app/verbs/drawing_options.h"
 
 namespace maki {
 namespace {
 
 constexpr double kMaxPositionBase = 1e12, kMaxHeatMapSide = 1024;  // a heat map has the square of the latter
 
-struct PositionsFlags {
+struct PositionsOptions {
   double base = 10000;
   std::int64_t width = 128, length = 64;
   DrawingOptions drawing;
 };
 
 // A row-major matrix as a list of its rows.
-nlohmann::ordered_json rows_of(const std::vector<double>& values, std::int64_t columns) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+Json rows_of(const std::vector<double>& values, std::int64_t columns) {
+  Json rows = Json::array();
   for (auto at = values.begin(); at != values.end(); at += columns)
     rows.push_back(std::vector<double>(at, at + columns));
   return rows;
 }
 
-std::string json_text(const PositionFacts& facts) {
-  const nlohmann::ordered_json json{{"base", facts.base},
-                                    {"width", facts.width},
-                                    {"length", facts.length},
-                                    {"encoding", rows_of(facts.encoding, facts.width)},
-                                    {"dot_products", rows_of(facts.dot_products, facts.length)},
-                                    {"wavelengths", facts.wavelengths}};
-  return json.dump() + '\n';
+std::string facts_json(const PositionFacts& facts) {
+  const Json json{{"base", facts.base},
+                  {"width", facts.width},
+                  {"length", facts.length},
+                  {"encoding", rows_of(facts.encoding, facts.width)},
+                  {"dot_products", rows_of(facts.dot_products, facts.length)},
+                  {"wavelengths", facts.wavelengths}};
+  return json_text(json);
 }
 
 void append_matrix(std::string& text, const char* quantity, const std::vector<double>& values, std::int64_t columns) {
@@ -53,18 +52,13 @@ std::string csv_text(const PositionFacts& facts) {
   return text;
 }
 
-int positions(const PositionsFlags& o) {
+int positions(const PositionsOptions& o) {
   check_drawing_options("positions", o.drawing);
   const PositionFacts facts = position_facts(o.length, o.width, o.base);
-  if (!o.drawing.out.empty()) {
-    write_picture({o.drawing.out, o.drawing.force}, positions_picture(facts, words_of(o.drawing)));
-  } else if (o.drawing.json) {
-    print_result(json_text(facts));
-  } else if (o.drawing.csv) {
-    print_result(csv_text(facts));
-  } else {
-    print_result(positions_text(facts, words_of(o.drawing)));
-  }
+  const Words& words = words_of(o.drawing);
+  print_drawing(
+      o.drawing, {}, [&] { return positions_picture(facts, words); }, [&] { return positions_text(facts, words); },
+      [&] { return facts_json(facts); }, [&] { return csv_text(facts); });
   return 0;
 }
 
@@ -73,7 +67,7 @@ int positions(const PositionsFlags& o) {
 void add_positions(const Command& maki) {
   const Command command =
       maki.add_verb("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
-  const auto o = std::make_shared<PositionsFlags>();
+  const auto o = std::make_shared<PositionsOptions>();
   command.add_number("--base", o->base, 0, kMaxPositionBase, "NUMBER",
                      "base of the wavelengths (the --position-base of a model)");
   command.add_number("--width", o->width, 1, kMaxHeatMapSide,

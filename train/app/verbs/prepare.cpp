@@ -1,28 +1,26 @@
 // maki prepare CORPUS… --out FILE [options]
 #include "train/run/convert/prepare.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/check.h"
 #include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
-#include "train/app/output_options.h"
 #include "train/app/progress.h"
 #include "train/app/run_corpus.h"
 #include "train/app/spelling.h"
-#include "train/app/token_facts.h"
 #include "train/app/verbs/tokenizer.h"
 #include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
 namespace {
 
-struct PrepareVerb {
-  explicit PrepareVerb(const Command& command)
+struct PrepareVerbOptions {
+  explicit PrepareVerbOptions(const Command& command)
       : flags(command, {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator",
                         "json_field", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
   ConfigFlags flags;
@@ -31,7 +29,15 @@ struct PrepareVerb {
   bool force = false, special = false, json = false;
 };
 
-PrepareOptions prepare_options(const PrepareVerb& o) {
+// The tokenizer file and the files beside it that it may consist of.
+std::vector<std::string> inputs_of_tokenizer(const std::string& path) {
+  std::vector<std::string> inputs = {path};
+  for (const char* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe"})
+    inputs.push_back((std::filesystem::path(path).parent_path() / name).string());
+  return inputs;
+}
+
+PrepareOptions prepare_options(const PrepareVerbOptions& o) {
   Config config;
   config.corpus = o.corpus;
   o.flags.apply(config, "");
@@ -72,22 +78,18 @@ void say_what_was_learned_from(const Prepared& prepared) {
       prepared.learned_bytes, prepared.training_bytes);
 }
 
-int prepare(const PrepareVerb& o) {
+int prepare(const PrepareVerbOptions& o) {
   check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
   const PrepareOptions options = prepare_options(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
   print_messages(prepared.notes);
   say_what_was_learned_from(prepared);
-  nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
-  facts["format"] = o.format;
-  facts["files"] = prepared.files;
-  if (prepared.learned_bytes > 0) facts["learned_bytes"] = prepared.learned_bytes;
-  if (o.json) {
-    fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-    return 0;
-  }
-  for (const std::string& file : prepared.files) fmt::print("{}\n", escape_unprintable(file));
-  print_token_facts(prepared.facts, *prepared.tokenizer);
+  Report report;
+  for (const std::string& file : prepared.files) report.text(escape_unprintable(file));
+  add_token_facts(prepared.facts, *prepared.tokenizer, report);
+  report.add("format", o.format).add("files", prepared.files);
+  if (prepared.learned_bytes > 0) report.add("learned_bytes", prepared.learned_bytes);
+  report.print(o.json);
   return 0;
 }
 
@@ -96,11 +98,8 @@ int prepare(const PrepareVerb& o) {
 void add_prepare(const Command& maki) {
   const Command command =
       maki.add_verb("prepare", "Encode a text once, into a token file from which training starts at once");
-  const auto o = std::make_shared<PrepareVerb>(command);
-  command
-      .add_argument("CORPUS", o->corpus,
-                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
-      .require();
+  const auto o = std::make_shared<PrepareVerbOptions>(command);
+  add_corpus_argument(command, o->corpus).require();
   command.add_option("--out", o->out, "PATH", "token file to write, or directory for the formats nanogpt and llm.c")
       .require();
   add_force(command, o->force);

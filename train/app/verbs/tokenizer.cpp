@@ -3,107 +3,28 @@
 #include "train/app/verbs/tokenizer.h"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <charconv>
+#include <fmt/ranges.h>
+#include <sstream>
 
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/number.h"
+#include "data/io/output.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
-#include "train/app/choose_checkpoint.h"
-#include "train/run/checkpoint.h"
-#include "train/run/run_directory.h"
+#include "train/app/flags.h"
+#include "train/app/progress.h"
+#include "train/app/reading.h"
+#include "train/app/run_corpus.h"
+#include "train/app/verbs.h"
+#include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
-namespace {
-
-struct TokenizerInspectFlags {
-  std::string tokenizer;
-  bool json = false;
-};
-
-struct Facts {
-  std::string kind, normalize = "none", hash, rule;
-  std::int64_t vocab_size = 0, merges = 0;
-  std::vector<AddedToken> added;
-  std::int32_t longest = 0;  // token
-};
-
-Facts facts_of(const Tokenizer& tokenizer) {
-  Facts facts{.kind = tokenizer.kind(),
-              .hash = tokenizer.hash(),
-              .rule = {},
-              .vocab_size = tokenizer.vocab_size(),
-              .added = {}};
-  facts.normalize = to_string(normalization_of(tokenizer));
-  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
-  if (bpe != nullptr) {
-    facts.rule = bpe->parts().rule;
-    facts.merges = std::ssize(bpe->parts().merges);
-    facts.added = bpe->parts().added;
-  }
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (!is_added(facts.added, id) && tokenizer.bytes(id).size() > tokenizer.bytes(facts.longest).size())
-      facts.longest = id;
-  }
-  return facts;
-}
-
-// The bytes of a token as text, in which what is not UTF-8 is replaced.
-std::string shown(const Tokenizer& tokenizer, std::int32_t id) { return escape_unprintable(tokenizer.bytes(id)); }
-
-void print_json(const Tokenizer& tokenizer, const Facts& facts) {
-  nlohmann::ordered_json special = nlohmann::ordered_json::object(), added = special;
-  for (const AddedToken& token : facts.added) (token.special ? special : added)[shown(tokenizer, token.id)] = token.id;
-  nlohmann::ordered_json out = {{"kind", facts.kind},
-                                {"vocab_size", facts.vocab_size},
-                                {"merges", facts.merges},
-                                {"pre_tokenizer", facts.rule},
-                                {"special", special},
-                                {"added", added},
-                                {"normalize", facts.normalize},
-                                {"hash", facts.hash},
-                                {"longest_token", shown(tokenizer, facts.longest)}};
-  if (const auto end = tokenizer.end_of_text()) out["end_of_text"] = *end;
-  if (tokenizer.ends().size() > 1) out["ends"] = tokenizer.ends();
-  fmt::print("{}\n", out.dump(2));
-}
-
-int inspect_tokenizer(const TokenizerInspectFlags& o) {
-  const auto tokenizer = open_tokenizer(o.tokenizer);
-  const Facts facts = facts_of(*tokenizer);
-  if (o.json) {
-    print_json(*tokenizer, facts);
-    return 0;
-  }
-  fmt::print("kind           {}\nvocabulary     {} tokens\n", facts.kind, with_separators(facts.vocab_size));
-  if (!facts.rule.empty())
-    fmt::print("merges         {}\npre-tokenizer  {}\n", with_separators(facts.merges), facts.rule);
-  fmt::print("normalize      {}\n", facts.normalize);
-  fmt::print("longest token  {} bytes: \"{}\"\n", tokenizer->bytes(facts.longest).size(),
-             shown(*tokenizer, facts.longest));
-  const std::vector<std::int32_t> ends = tokenizer->ends();
-  for (const AddedToken& token : facts.added) {
-    const bool end = std::ranges::find(ends, token.id) != ends.end();
-    fmt::print("{:15}{} = {}{}{}\n", token.special ? "special" : "added", token.id, shown(*tokenizer, token.id),
-               end ? ", the end of a text" : "", token.always ? ", found in every text" : "");
-  }
-  fmt::print("hash           {}\n", facts.hash);
-  return 0;
-}
-
-void add_tokenizer_inspect(const Command& tokenizer) {
-  const Command command = tokenizer.add_verb("inspect", "Show what a tokenizer consists of");
-  const auto o = std::make_shared<TokenizerInspectFlags>();
-  command.add_argument("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
-      .require();
-  command.add_flag("--json", o->json, "print the facts as JSON");
-  command.set_action([o] { return inspect_tokenizer(*o); });
-}
-
-}  // namespace
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
   if (path.ends_with(".maki") || (is_directory(path) && RunDirectory(path).exists())) {
@@ -112,6 +33,236 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
   }
   return read_tokenizer(path);
 }
+
+void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report) {
+  const std::int64_t tokens = std::max<std::int64_t>(1, facts.train_tokens + facts.val_tokens);
+  const double bytes_per_token = static_cast<double>(facts.bytes) / static_cast<double>(tokens);
+  report.add("tokenizer", tokenizer.kind())
+      .add("vocab_size", facts.vocab_size)
+      .add("train_tokens", facts.train_tokens)
+      .add("val_tokens", facts.val_tokens)
+      .add("val_fraction", facts.val_fraction)
+      .add("documents", facts.documents)
+      .add("characters", facts.characters)
+      .add("bytes", facts.bytes)
+      .add("bytes_per_token", bytes_per_token)
+      .add("tokenizer_hash", facts.tokenizer_hash)
+      .add("corpus_hash", facts.corpus_hash)
+      .line("tokens",
+            fmt::format("{} for training, {} for validation; {:.2f} bytes per token",
+                        with_separators(facts.train_tokens), with_separators(facts.val_tokens), bytes_per_token))
+      .line("text", fmt::format("{} bytes, {} characters, hash {}", with_separators(facts.bytes),
+                                with_separators(facts.characters), facts.corpus_hash));
+  if (facts.documents > 0) {
+    const bool ended = tokenizer.end_of_text().has_value();
+    report.line("documents",
+                with_separators(facts.documents) + (ended ? ", each followed by the token that ends a text" : ""));
+  }
+  report.line("tokenizer", fmt::format("{}, vocabulary of {}, hash {}", tokenizer.kind(),
+                                       with_separators(facts.vocab_size), facts.tokenizer_hash));
+}
+
+namespace {
+
+constexpr const char* kTokenizerHelp = "tokenizer file or directory, run directory, or .maki file";
+
+struct TokenizerTrainOptions {
+  explicit TokenizerTrainOptions(const Command& command)
+      : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string out;
+  bool force = false, json = false;
+};
+
+int train_tokenizer(const TokenizerTrainOptions& o) {
+  check(!o.flags.has_preset(), "tokenizer: a preset describes a model and its training; omit --preset");
+  Config config;
+  o.flags.apply(config, "quickstart");
+  config.tokenizer = "bpe";
+  config.corpus = o.corpus;
+  o.flags.require_effect(config);
+  use_threads(config);
+  const OutputPath out(o.out, o.force, o.corpus);
+  require_file_place(out);  // before time is spent
+  const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);
+  const auto tokenizer = make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
+  const std::string text = tokenizer_json(*tokenizer);
+  write_output(posix_file_system(), out, {text_bytes(text)});
+  Tokens ids(tokenizer->vocab_size());
+  tokenizer->encode(corpus.text, ids);
+  const double bytes_per_token = static_cast<double>(corpus.text.size()) / static_cast<double>(ids.size());
+  Report()
+      .add("vocab_size", tokenizer->vocab_size())
+      .add("bytes", corpus.text.size())
+      .add("characters", corpus.characters)
+      .add("tokens", ids.size())
+      .add("hash", tokenizer->hash())
+      .text(fmt::format("{}: {} tokens; the text of {} bytes has {} of them, {:.2f} bytes per token",
+                        escape_unprintable(o.out), with_separators(tokenizer->vocab_size()),
+                        with_separators(std::ssize(corpus.text)),
+                        with_separators(static_cast<std::int64_t>(ids.size())), bytes_per_token))
+      .print(o.json);
+  if (!o.json && tokenizer->vocab_size() < config.vocab_size)
+    to_stderr("the vocabulary is smaller than --vocab-size {}, because no other pair of tokens occurs twice\n",
+              config.vocab_size);
+  return 0;
+}
+
+void add_tokenizer_train(const Command& tokenizer) {
+  const Command command =
+      tokenizer.add_verb("train", "Learn a byte-level BPE vocabulary from a text, and write it as a tokenizer.json");
+  const auto o = std::make_shared<TokenizerTrainOptions>(command);
+  add_corpus_argument(command, o->corpus).require();
+  command.add_option("--out", o->out, "FILE", "tokenizer.json file to write").require();
+  add_force(command, o->force);
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return train_tokenizer(*o); });
+}
+
+struct TokenizerTextOptions {
+  std::string tokenizer;
+  std::vector<std::string> files;
+  std::int64_t threads = 0;
+  bool lines = false, special = false, json = false;
+
+  void add(const Command& command, const char* what) {
+    command.add_argument("TOKENIZER", tokenizer, kTokenizerHelp).require();
+    command.add_argument("FILE", files, fmt::format("files with {}, read as one; - or none: standard input", what));
+  }
+};
+
+std::string read_sources(const std::vector<std::string>& files) {
+  if (files.empty()) return read_standard_input();
+  std::string text;
+  for (const std::string& file : files) {
+    if (file == "-") {
+      append_standard_input(text);
+    } else {
+      append_file(file, text);
+    }
+  }
+  return text;
+}
+
+int encode(const TokenizerTextOptions& o) {
+  check(!o.lines || !o.json,
+        "tokenizer: --lines prints one line per line of text, and --json a single object; use one");
+  if (o.threads != 0) set_threads(o.threads);
+  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const auto ids_of_text = [&](const std::string& text) {
+    return o.special ? tokenizer->encode_with_specials(text) : tokenizer->encode(text);
+  };
+  const std::string text = read_sources(o.files);
+  if (o.lines) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      print_result(fmt::format("{}\n", fmt::join(ids_of_text(line), " ")));
+    }
+    return 0;
+  }
+  const std::vector<std::int32_t> ids = ids_of_text(text);
+  print_result(o.json ? json_text(Json{{"bytes", text.size()}, {"tokens", ids.size()}, {"ids", ids}})
+                      : fmt::format("{}\n", fmt::join(ids, " ")));
+  return 0;
+}
+
+int decode(const TokenizerTextOptions& o) {
+  const auto tokenizer = open_tokenizer(o.tokenizer);
+  std::istringstream words(read_sources(o.files));
+  std::string text;
+  for (std::string word; words >> word;) {
+    std::int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    check<CorpusError>(error == std::errc() && end == word.data() + word.size(),
+                       "tokenizer: ids must be whole numbers in [0, {}); got {}", tokenizer->vocab_size(),
+                       truncate_for_message(word));
+    text += tokenizer->bytes(id);
+  }
+  print_result(text);
+  return 0;
+}
+
+void add_tokenizer_encode(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("encode", "Print the ids of a text");
+  const auto o = std::make_shared<TokenizerTextOptions>();
+  o->add(command, "text");
+  command.add_flag("--lines", o->lines,
+                   "encode each line by itself, without its end, and print one line of ids for it");
+  add_special_option(command, "the text", o->special);
+  command.add_flag("--json", o->json, "print the number of bytes and tokens, and the ids, as JSON");
+  add_threads_option(command, o->threads);
+  command.set_action([o] { return encode(*o); });
+}
+
+void add_tokenizer_decode(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("decode", "Print the text of ids that are separated by white space");
+  const auto o = std::make_shared<TokenizerTextOptions>();
+  o->add(command, "ids");
+  command.set_action([o] { return decode(*o); });
+}
+
+struct TokenizerInspectOptions {
+  std::string tokenizer;
+  bool json = false;
+};
+
+// The token with the most bytes, without those that were added to the vocabulary.
+std::int32_t longest_token(const Tokenizer& tokenizer, const std::vector<AddedToken>& added) {
+  std::int32_t longest = 0;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (!is_added(added, id) && tokenizer.bytes(id).size() > tokenizer.bytes(longest).size()) longest = id;
+  }
+  return longest;
+}
+
+int inspect_tokenizer(const TokenizerInspectOptions& o) {
+  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const auto shown = [&](std::int32_t id) { return escape_unprintable(tokenizer->bytes(id)); };
+  const BpeTokenizer* const bpe = byte_level_bpe(*tokenizer);
+  const BpeParts none{"", {}, {}, {}}, &parts = bpe != nullptr ? bpe->parts() : none;
+  const std::int32_t longest = longest_token(*tokenizer, parts.added);
+  const std::vector<std::int32_t> ends = tokenizer->ends();
+  const std::string normalize = to_string(normalization_of(*tokenizer));
+  Report report;
+  report.add("kind", tokenizer->kind(), "kind", tokenizer->kind())
+      .add("vocab_size", tokenizer->vocab_size(), "vocabulary", with_separators(tokenizer->vocab_size()) + " tokens")
+      .add("merges", parts.merges.size())
+      .add("pre_tokenizer", parts.rule);
+  if (!parts.rule.empty())
+    report.line("merges", with_separators(std::ssize(parts.merges))).line("pre-tokenizer", parts.rule);
+  report.line("normalize", normalize)
+      .line("longest token", fmt::format("{} bytes: \"{}\"", tokenizer->bytes(longest).size(), shown(longest)));
+  Json special = Json::object(), added = special;
+  for (const AddedToken& token : parts.added) {
+    (token.special ? special : added)[shown(token.id)] = token.id;
+    const bool end = std::ranges::find(ends, token.id) != ends.end();
+    report.line(token.special ? "special" : "added",
+                fmt::format("{} = {}{}{}", token.id, shown(token.id), end ? ", the end of a text" : "",
+                            token.always ? ", found in every text" : ""));
+  }
+  report.add("special", special)
+      .add("added", added)
+      .add("normalize", normalize)
+      .add("hash", tokenizer->hash(), "hash", tokenizer->hash())
+      .add("longest_token", shown(longest));
+  if (const auto end = tokenizer->end_of_text()) report.add("end_of_text", *end);
+  if (ends.size() > 1) report.add("ends", ends);
+  report.print(o.json);
+  return 0;
+}
+
+void add_tokenizer_inspect(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("inspect", "Show what a tokenizer consists of");
+  const auto o = std::make_shared<TokenizerInspectOptions>();
+  command.add_argument("TOKENIZER", o->tokenizer, kTokenizerHelp).require();
+  command.add_flag("--json", o->json, "print the facts as JSON");
+  command.set_action([o] { return inspect_tokenizer(*o); });
+}
+
+}  // namespace
 
 void add_tokenizer(const Command& maki) {
   const Command command =

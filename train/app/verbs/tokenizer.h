@@ -1,11 +1,12 @@
-// What the verbs below `maki tokenizer` share.
+// What the verbs know about tokenizers and token files.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "data/dataset/token_file.h"
 #include "data/tokenizer/tokenizer.h"
-#include "train/app/verbs.h"
+#include "train/app/report.h"
 
 namespace maki {
 
@@ -14,8 +15,7 @@ namespace maki {
 /// that cannot be read or found, and what read_tokenizer() throws.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path);
 
-void add_tokenizer_train(const Command& tokenizer);
-void add_tokenizer_encode(const Command& tokenizer);
-void add_tokenizer_decode(const Command& tokenizer);
+/// Adds the facts about a token file with this tokenizer.
+void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report);
 
 }  // namespace maki

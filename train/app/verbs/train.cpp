@@ -1,9 +1,9 @@
 // maki train CORPUS… [--out RUN] [options]      maki train --resume RUN [CORPUS…] [options]
 #include <memory>
 
-#include "data/text/corpus.h"
+#include "train/app/describe_run.h"
 #include "train/app/progress.h"
-#include "train/app/require_memory.h"
+#include "train/app/run_corpus.h"
 #include "train/app/train_options.h"
 #include "train/app/verbs.h"
 
@@ -12,8 +12,7 @@ namespace maki {
 void add_train(const Command& maki) {
   const Command command = maki.add_verb("train", "Train a model on a text, or resume a run");
   const auto options = std::make_shared<TrainOptions>(command);
-  command.add_argument("CORPUS", options->corpus,
-                       "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
+  add_corpus_argument(command, options->corpus);
   command.add_option(
       "--minutes", options->minutes, "TIME",
       "learn as much as possible in this time, in minutes unless a unit follows, as in 90s or 1h: whatever no "

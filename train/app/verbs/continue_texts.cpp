@@ -1,11 +1,6 @@
-#include "train/app/continue_texts.h"
-
 #include <algorithm>
-#include <cerrno>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
 
 #include "data/io/error.h"
@@ -13,20 +8,22 @@
 #include "train/app/bench/timing.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
+#include "train/app/verbs/generate.h"
 
 namespace maki {
 namespace {
 
-nlohmann::ordered_json entry_json(const Tokenizer& tokenizer, const LogProbability& entry) {
+Json entry_json(const Tokenizer& tokenizer, const LogProbability& entry) {
   return {{"token", tokenizer.bytes(entry.id)}, {"id", entry.id}, {"logprob", entry.value}};
 }
 
 // An object for each token that was drawn. JSON has no infinite number: a logit of −Inf gives null.
-nlohmann::ordered_json log_probabilities_json(const Tokenizer& tokenizer, const GeneratedText& text) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json log_probabilities_json(const Tokenizer& tokenizer, const GeneratedText& text) {
+  Json list = Json::array();
   for (const TokenLogProbabilities& token : text.log_probabilities) {
     list.push_back(entry_json(tokenizer, token.drawn));
-    nlohmann::ordered_json& top = list.back()["top"] = nlohmann::ordered_json::array();
+    Json& top = list.back()["top"] = Json::array();
     for (const LogProbability& entry : token.top) top.push_back(entry_json(tokenizer, entry));
   }
   return list;
@@ -93,19 +90,18 @@ class Output {
     begun_ = true;
   }
   void write(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw std::system_error(errno, std::generic_category());
+    print_result(text);
+    flush_results();
     if (!text.empty()) last_ = text.back();
   }
   // One line of JSON. Bytes of the path that are not UTF-8 are replaced.
   void write_json(std::int64_t i, const GeneratedText& text) {
     const double speed = per_second(static_cast<double>(tokens_), seconds_now() - start_);  // of all texts so far
-    nlohmann::ordered_json facts{
-        {"checkpoint", loaded_.path}, {"step", loaded_.state.step}, {"seed", how_.text.generate.sampling.seed},
-        {"sample", i % how_.samples}, {"prompt", prompt(i)},        {"text", written_},
-        {"tokens", text.tokens},      {"tokens_per_second", speed}, {"stop", to_string(text.end)}};
+    Json facts{{"checkpoint", loaded_.path}, {"step", loaded_.state.step}, {"seed", how_.text.generate.sampling.seed},
+               {"sample", i % how_.samples}, {"prompt", prompt(i)},        {"text", written_},
+               {"tokens", text.tokens},      {"tokens_per_second", speed}, {"stop", to_string(text.end)}};
     if (how_.text.log_probabilities) facts["logprobs"] = log_probabilities_json(*loaded_.tokenizer, text);
-    write(facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write(json_text(facts));
     written_.clear();
   }
   void report(std::int64_t texts) const {

@@ -1,13 +1,12 @@
-#include "train/app/drawing_options.h"
+#include "train/app/verbs/drawing_options.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <fmt/ranges.h>
-#include <system_error>
 
 #include "autograd/core/check.h"
-#include "train/app/output_options.h"
+#include "data/io/output.h"
+#include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/report.h"
 
 namespace maki {
 
@@ -32,14 +31,13 @@ void check_drawing_options(const char* verb, const DrawingOptions& o) {
 
 const Words& words_of(const DrawingOptions& o) { return words_in(o.lang.empty() ? "en" : o.lang); }
 
-void write_picture(const OutputPath& out, const std::string& svg) {
-  write_output(posix_file_system(), out, {text_bytes(svg)});
-  to_stderr("{}: written, {} KB; browsers show it\n", out.path, (svg.size() + 999) / 1000);
-}
-
-void print_result(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-    throw std::system_error(errno, std::generic_category());
+void print_drawing(const DrawingOptions& o, const std::vector<std::string>& inputs,
+                   const std::function<std::string()>& picture, const std::function<std::string()>& text,
+                   const std::function<std::string()>& json, const std::function<std::string()>& csv) {
+  if (o.out.empty()) return print_result(o.json ? json() : o.csv ? csv() : text());
+  const std::string svg = picture();
+  write_output(posix_file_system(), {o.out, o.force, inputs}, {text_bytes(svg)});
+  to_stderr("{}: written, {} KB; browsers show it\n", o.out, (svg.size() + 999) / 1000);
 }
 
 std::string csv_field(const std::string& text) {

@@ -1,9 +1,10 @@
 // The forms in which the verbs that draw give their results.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
-#include "data/io/output.h"
 #include "train/app/command.h"
 #include "train/app/draw/words.h"
 
@@ -22,10 +23,11 @@ void add_drawing_options(const Command& command, DrawingOptions& options);
 void check_drawing_options(const char* verb, const DrawingOptions& options);
 /// The words of the language that was chosen.
 const Words& words_of(const DrawingOptions& options);
-/// Writes an SVG document, and says so on stderr. Throws what write_output() throws.
-void write_picture(const OutputPath& out, const std::string& svg);
-/// Writes a result to stdout. Throws std::system_error if it cannot be written; what is still buffered can fail later.
-void print_result(const std::string& text);
+/// Gives the result in the form that was chosen: `picture` is an SVG document for the file of --out, which is not one
+/// of `inputs`; `text`, `json` and `csv` go to stdout. Throws what write_output() and print_result() throw.
+void print_drawing(const DrawingOptions& options, const std::vector<std::string>& inputs,
+                   const std::function<std::string()>& picture, const std::function<std::string()>& text,
+                   const std::function<std::string()>& json, const std::function<std::string()>& csv);
 
 /// A field of a line of CSV: in double quotes if it has a comma, a quote or a line end. RFC 4180.
 std::string csv_field(const std::string& text);

@@ -1,13 +1,13 @@
-#include "train/app/sampling_options.h"
-
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <random>
 #include <utility>
 
+#include "data/io/error.h"
 #include "data/io/number.h"
 #include "train/app/flags.h"
-#include "train/app/logit_bias.h"
 #include "train/app/progress.h"
+#include "train/app/verbs/generate.h"
 
 namespace maki {
 namespace {
@@ -28,7 +28,7 @@ void add_penalties(const Command& command, Sampling& sampling) {
 bool draws_tokens(const Sampling& sampling) { return sampling.temperature > 0 && sampling.top_k != 1; }
 
 // Throws unless all options that only a draw uses have the values that change nothing.
-void require_no_draw_options(const SamplingFlags& flags, const Sampling& sampling) {
+void require_no_draw_options(const SamplingOptions& flags, const Sampling& sampling) {
   const bool cold = sampling.temperature == 0;
   const std::pair<const char*, bool> unused[] = {{"top-k", cold && sampling.top_k > 0},
                                                  {"top-p", sampling.top_p < 1},
@@ -40,8 +40,49 @@ void require_no_draw_options(const SamplingFlags& flags, const Sampling& samplin
   }
 }
 
+bool is_whole_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::int32_t> ids_of(const std::string& text, const Tokenizer& tokenizer) {
+  try {
+    return tokenizer.encode_with_specials(text);
+  } catch (const CorpusError& error) {  // rethrown as Error: a wrong value of an option is a usage error (exit code 2)
+    fail("logit-bias: {}: {}", text, error.what());
+  }
+}
+
+// The id of the token that an entry names before its '='. Digits are always an id, so a token whose text consists of
+// digits can be named by its id only.
+std::int32_t token_named(const std::string& text, const Tokenizer& tokenizer) {
+  const std::int64_t vocabulary = tokenizer.vocab_size();
+  if (is_whole_number(text))
+    return static_cast<std::int32_t>(parse_integer("logit-bias: the id", text, 0, static_cast<double>(vocabulary - 1)));
+  const std::vector<std::int32_t> ids = ids_of(text, tokenizer);
+  check(ids.size() == 1, "logit-bias: must name one token; \"{}\" is {} ({}); give each an option of its own", text,
+        pluralize(std::ssize(ids), "token"), fmt::join(ids, ", "));
+  return ids.front();
+}
+
+// Parses entries ID=BIAS or TEXT=BIAS, one per token: a whole number is an id, any other text must be the text of one
+// token (or of the one that ends a text). The last "=" separates the two. If a token is given twice, the last bias
+// holds. Throws Error for an entry without a token of the vocabulary, or whose bias is not a number in [-1e9, 1e9].
+std::vector<LogitBias> parse_logit_bias(const std::vector<std::string>& entries, const Tokenizer& tokenizer) {
+  std::vector<LogitBias> list;
+  for (const std::string& entry : entries) {
+    const std::size_t sign = entry.rfind('=');  // the last one: the text of a token may contain '=', a number cannot
+    check(sign != std::string::npos && sign > 0, "logit-bias: must be ID=BIAS or TEXT=BIAS, such as 5=-2.5; got {}",
+          entry);
+    const std::int32_t id = token_named(entry.substr(0, sign), tokenizer);
+    const double bias = parse_number("logit-bias", entry.substr(sign + 1), -kMaxCount, kMaxCount);
+    std::erase_if(list, [&](const LogitBias& other) { return other.id == id; });
+    list.push_back({id, bias});
+  }
+  return list;
+}
+
 // The given seed, else a fresh one that is short enough to type.
-std::int64_t choose_seed(const SamplingFlags& flags, bool announce) {
+std::int64_t choose_seed(const SamplingOptions& flags, bool announce) {
   if (flags.seed) return *flags.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
@@ -51,7 +92,7 @@ std::int64_t choose_seed(const SamplingFlags& flags, bool announce) {
 
 }  // namespace
 
-std::vector<std::string> add_sampling_options(const Command& command, SamplingFlags& flags, ContinueTexts& texts) {
+std::vector<std::string> add_sampling_options(const Command& command, SamplingOptions& flags, ContinueTexts& texts) {
   Sampling& sampling = texts.text.generate.sampling;
   command.add_number("-n,--samples", texts.samples, 1, kMaxCount,
                      "number of texts to generate, separated by lines of ---");
@@ -78,7 +119,7 @@ std::vector<std::string> add_sampling_options(const Command& command, SamplingFl
           "--logprobs"};
 }
 
-void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool json) {
+void check_sampling(const SamplingOptions& flags, const ContinueTexts& texts, bool json) {
   check(flags.overflow == "recompute" || flags.overflow == "stop", "overflow: must be recompute or stop; got {}",
         flags.overflow);
   check(std::ranges::none_of(texts.text.stop, &std::string::empty), "stop: must not be empty");
@@ -93,7 +134,7 @@ void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool
   const Sampler valid(sampling);
 }
 
-void finish_sampling(const SamplingFlags& flags, const Tokenizer& tokenizer, ContinueTexts& texts, bool announce) {
+void finish_sampling(const SamplingOptions& flags, const Tokenizer& tokenizer, ContinueTexts& texts, bool announce) {
   GenerateOptions& generate = texts.text.generate;
   generate.slide_context = flags.overflow == "recompute";
   generate.sampling.logit_bias = parse_logit_bias(flags.logit_bias, tokenizer);

@@ -1,0 +1,137 @@
+#include "train/app/reading.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/core/parallel.h"
+#include "data/dataset/masking.h"
+#include "data/io/error.h"
+#include "data/io/file.h"
+#include "data/io/number.h"
+#include "data/io/utf8.h"
+#include "optim/clip.h"
+#include "train/app/flags.h"
+#include "train/app/progress.h"
+
+namespace maki {
+namespace {
+
+// What the tokenizer can encode of the pieces of one text. Offsets in messages count from the first piece. Requires:
+// the pieces are views of the same string, in ascending order.
+std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
+                                          std::string_view name, Unknown policy) {
+  for (const std::string_view piece : pieces) {
+    const auto bad = invalid_utf8(piece);
+    // The offset in the text, not in the piece: both pointers are into the same string.
+    check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name,
+                       piece.data() - pieces[0].data() + static_cast<std::ptrdiff_t>(bad.value_or(0)));
+  }
+  try {
+    const KnownText known = known_text(tokenizer, pieces, policy);
+    if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
+    return {known.pieces.begin(), known.pieces.end()};
+  } catch (const CorpusError& error) {
+    fail<CorpusError>("{}: {}", name, error.what());
+  }
+}
+
+// The pieces of the text around its masks.
+std::vector<std::string_view> pieces_around_masks(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t at = text.find(kMask); at != std::string_view::npos; at = text.find(kMask)) {
+    pieces.push_back(text.substr(0, at));
+    text.remove_prefix(at + kMask.size());
+  }
+  pieces.push_back(text);
+  return pieces;
+}
+
+}  // namespace
+
+void ReadingOptions::add_run(const Command& command, const std::string& what) {
+  command.add_argument("RUN", run, what).require();
+}
+
+void ReadingOptions::add_options(const Command& command, const std::string& texts, const std::string& json_help) {
+  command.add_option("--unknown", unknown, "error|skip|replace",
+                     fmt::format("treatment of characters of {} that are not in the vocabulary [error]", texts));
+  add_special_option(command, texts, special);
+  add_checkpoint_option(command, checkpoint);
+  add_threads_option(command, threads);
+  if (!json_help.empty()) command.add_flag("--json", json, json_help);
+}
+
+LoadedModel ReadingOptions::open() const {
+  policy();  // before anything is read
+  if (threads != 0) set_threads(threads);
+  return LoadedModel(choose_checkpoint(run, checkpoint), "", special);
+}
+
+std::vector<std::string> ReadingOptions::inputs() const {
+  if (!is_directory(run)) return {run};
+  const RunDirectory directory(run);
+  return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
+}
+
+void add_checkpoint_option(const Command& command, std::string& checkpoint) {
+  command.add_option("--checkpoint", checkpoint, "last|best|STEP",
+                     "checkpoint to use: the last, the best, or that of a step [best, else last]");
+}
+
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice) {
+  std::vector<std::string> notes;
+  std::string path = find_checkpoint(run_or_file, choice, notes);
+  for (const std::string& note : notes) say(note);
+  return path;
+}
+
+void require_ability(const LoadedModel& loaded, bool has_it, const char* cannot, const char* advice) {
+  check(has_it, "{}: is a model of kind {} for the task {}, which {}; {}", loaded.path, loaded.model->kind(),
+        task_rule(loaded.state.config).name, cannot, advice);
+}
+
+void require_finite(const LoadedModel& loaded, const Tensor& numbers, const char* what) {
+  check<CheckpointError>(std::isfinite(global_norm(numbers)),
+                         "{}: the {} of this model are not finite; the model has diverged", loaded.path, what);
+}
+
+std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy) {
+  return encodable_pieces(tokenizer, {text}, name, policy).front();
+}
+
+MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy) {
+  std::vector<std::string_view> pieces = pieces_around_masks(text);
+  // A word token has the space before its word.
+  for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+    if (tokenizer.kind() == "word" && pieces[i].ends_with(' ')) pieces[i].remove_suffix(1);
+  }
+  MaskedText masked;
+  const std::vector<std::string> known = encodable_pieces(tokenizer, pieces, name, policy);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i > 0) {
+      masked.masks.push_back(static_cast<std::int32_t>(masked.ids.size()));
+      masked.ids.push_back(static_cast<std::int32_t>(tokenizer.vocab_size()));
+    }
+    const std::vector<std::int32_t> ids = tokenizer.encode(known[i]);
+    masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
+  }
+  return masked;
+}
+
+void AdaptingOptions::add(const Command& command, const std::string& help) {
+  command.add_flag("--adapt", adapt, help);
+  command.add_number("--adapt-lr", options.learning_rate, 0, 1, "RATE", "learning rate while reading");
+  command.add_number("--adapt-window", options.window, 0, kMaxCount,
+                     "number of tokens that are predicted and then learned at once; 0: half of the context");
+  command.add_number("--adapt-decay", options.decay, 0, kMaxAdaptDecay, "FRACTION",
+                     "fraction by which the weights return to the trained ones after each window");
+}
+
+void check_adapting(const Command& verb, const char* name, bool adapt, const std::vector<std::string>& more) {
+  std::vector<std::string> options = {"--adapt-lr", "--adapt-window", "--adapt-decay"};
+  options.insert(options.end(), more.begin(), more.end());
+  const std::vector<std::string> given = verb.given_among(options);
+  check(adapt || given.empty(), "{}: {} applies only with --adapt; add it", name, given.empty() ? "" : given.back());
+}
+
+}  // namespace maki

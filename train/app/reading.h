@@ -1,0 +1,76 @@
+// What the verbs that read a trained model have in common: the options that choose it, and texts for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/unknown_characters.h"
+#include "train/app/command.h"
+#include "train/loop/online_learner.h"
+#include "train/run/loaded_model.h"
+
+namespace maki {
+
+/// The model that the command line names, and how it reads.
+struct ReadingOptions {
+  std::string run, checkpoint, unknown = "error";
+  std::int64_t threads = 0;
+  bool special = false, json = false;
+
+  /// Adds RUN, which `what` describes.
+  void add_run(const Command& command, const std::string& what);
+  /// Adds --unknown, --special, --checkpoint and --threads, and --json unless its help is empty. `texts` is what the
+  /// help calls the texts that the model reads.
+  void add_options(const Command& command, const std::string& texts, const std::string& json_help = "");
+
+  /// The policy for characters that the vocabulary lacks. Throws Error for an unknown one.
+  Unknown policy() const { return parse_unknown_policy(unknown); }
+  /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy, and
+  /// what choose_checkpoint() and LoadedModel throw.
+  LoadedModel open() const;
+  /// The files of the run directory, or the .maki file, as inputs of a command (OutputPath). Other files in the
+  /// directory may be outputs.
+  std::vector<std::string> inputs() const;
+};
+
+/// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen; empty: not given.
+void add_checkpoint_option(const Command& command, std::string& checkpoint);
+/// The path of a checkpoint, by find_checkpoint() of train/run/run_directory.h, whose notes about missing or damaged
+/// checkpoints are printed to stderr. A .maki file is returned as it is. In a run directory it is `choice` ("best",
+/// "last" or a step); if that is empty, the best, else the last, else the newest. Throws Error if there is none,
+/// CheckpointError if it cannot be read.
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
+
+/// Throws Error, with the advice what to do, unless the model can do what the verb is for. `cannot`: "fills no masks".
+void require_ability(const LoadedModel& loaded, bool has_it, const char* cannot, const char* advice);
+/// Throws CheckpointError unless all numbers that the model gave are finite; `what` are these, such as "logits".
+void require_finite(const LoadedModel& loaded, const Tensor& numbers, const char* what);
+
+/// The text without the characters that the vocabulary lacks, or with a replacement for them; stderr tells how many
+/// there were. `name` is what messages call the text, such as "prompt". Throws CorpusError, whose message begins with
+/// the name, if the text is not UTF-8 (with the offset of the first invalid byte) or known_text() rejects it.
+std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+
+struct MaskedText {
+  std::vector<std::int32_t> ids;    ///< of the text; the id of a mask is the first after those of the tokenizer
+  std::vector<std::int32_t> masks;  ///< the indices of the masks
+};
+/// The ids of a text in which [MASK] (kMask in data/dataset/masking.h) stands for one token. What is around the masks
+/// is reduced to what the tokenizer can encode, as by encodable_text(). A text without [MASK] has no masks. For a
+/// tokenizer of words, a space before [MASK] is part of the masked word.
+MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+
+/// --adapt and the options that need it, of verbs whose model learns while it reads.
+struct AdaptingOptions {
+  bool adapt = false;
+  AdaptOptions options;
+
+  /// `help` is that of --adapt.
+  void add(const Command& command, const std::string& help);
+};
+/// After parsing: throws Error if one of the options that need --adapt, or one of `more`, was given without it.
+void check_adapting(const Command& verb, const char* name, bool adapt, const std::vector<std::string>& more = {});
+
+}  // namespace maki
