@@ -42,22 +42,23 @@ MuonOptions muon_options(const HyperParameters& h) {
 
 struct Row {
   const char *name, *help;
+  double momentum;  // of its options
   Made (*make)(ParameterStore& store, const HyperParameters& h);
 };
 constexpr Row kOptimizerRows[] = {
-    {"adamw", "decoupled weight decay",
+    {"adamw", "decoupled weight decay", 0,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
      }},
-    {"adam", "weight decay added to the gradient",
+    {"adam", "weight decay added to the gradient", 0,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
      }},
-    {"sgd", "momentum if above 0",
+    {"sgd", "momentum if above 0", SgdOptions().momentum,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Sgd>(store, sgd_options(h));
      }},
-    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest",
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", MuonOptions().momentum,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Muon>(store, muon_options(h));
      }},
@@ -71,6 +72,8 @@ Made make_optimizer(std::string_view name, const HyperParameters& hyper, Paramet
 }
 
 std::vector<std::string> optimizer_names() { return kOptimizers.names(); }
+
+double usual_momentum(std::string_view name) { return kOptimizers.row(name).momentum; }
 
 std::string optimizer_help() { return "optimizer (" + kOptimizers.help() + ")"; }
 

@@ -28,6 +28,8 @@ struct HyperParameters {
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store);
 
 std::vector<std::string> optimizer_names();
+/// The momentum of the optimizer's own options; 0 if it has none. Throws Error for a name that is not in the table.
+double usual_momentum(std::string_view name);
 /// A line of help: every name with what distinguishes it.
 std::string optimizer_help();
 

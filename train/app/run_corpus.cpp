@@ -61,16 +61,6 @@ std::optional<Config> stored_reading(const std::string& run) {
   return stored;
 }
 
-// Whether the field has an effect with this configuration.
-bool has_effect(const Config& config, const std::string& name) {
-  try {
-    require_effect(config, std::vector{name});
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 Option add_corpus_argument(const Command& command, std::vector<std::string>& sources) {

@@ -13,14 +13,23 @@ namespace maki {
 namespace {
 
 // Fields that a plan neither uses nor chooses freely.
-const std::vector<std::string> kUnused = {"out",        "max_steps",  "lr_decay_steps",   "keep_last",       "patience",
-                                          "early_stop", "task",       "share_vocabulary", "memory",          "freeze",
-                                          "lora_rank",  "lora_alpha", "lora_targets",     "recompute_blocks"};
+constexpr std::string_view kUnused[] = {"out",       "max_steps",  "lr_decay_steps", "keep_last",
+                                        "patience",  "early_stop", "task",           "freeze",
+                                        "lora_rank", "lora_alpha", "lora_targets",   "recompute_blocks"};
+
+// Whether a field can have an effect with what is planned.
+bool can_matter(const Field& field) {
+  return std::ranges::all_of(field.conditions, [](const Condition& condition) {
+    if (condition.needs == "task") return condition.allows(kPlannedTask);
+    const auto allows = [&](std::string_view model) { return condition.allows(model); };
+    return condition.needs != "model" || std::ranges::any_of(kPlannedModels, allows);
+  });
+}
 
 std::vector<std::string> planned_fields() {
   std::vector<std::string> names;
   for (const Field& field : fields()) {
-    if (std::ranges::find(kUnused, field.name) == kUnused.end()) names.push_back(field.name);
+    if (can_matter(field) && std::ranges::find(kUnused, field.name) == std::end(kUnused)) names.push_back(field.name);
   }
   return names;
 }

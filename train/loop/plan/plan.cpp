@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
 #include "data/io/number.h"
@@ -116,8 +116,8 @@ void Planner::choose_length() {
 
 Plan make_plan(const PlanRequest& request, StepTimer& timer) {
   check(chooses_model(request.config),
-        "plan: chooses models gpt and linear for the task next_token, without frozen parameters; got {} and {}",
-        request.config.model, request.config.task);
+        "plan: chooses models {} for the task {}, without frozen parameters; got {} and {}",
+        fmt::join(kPlannedModels, " and "), kPlannedTask, request.config.model, request.config.task);
   check(request.seconds > 0, "minutes: no time is left for training; got {:.3g} seconds; allow more", request.seconds);
   return Planner(request, timer).make();
 }

@@ -19,6 +19,9 @@
 
 namespace maki {
 
+/// What can be planned.
+inline constexpr std::string_view kPlannedModels[] = {"gpt", "linear"}, kPlannedTask = "next_token";
+
 struct PlanRequest {
   TextFacts text;
   double seconds = 0;  ///< from now to the end of the run

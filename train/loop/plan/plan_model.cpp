@@ -52,7 +52,8 @@ void Planner::choose_tokenizer() {
 }
 
 bool chooses_model(const Config& config) {
-  return (config.model == "gpt" || config.model == "linear") && config.task == "next_token" && config.freeze.empty();
+  return std::ranges::find(kPlannedModels, config.model) != std::end(kPlannedModels) && config.task == kPlannedTask &&
+         config.freeze.empty();
 }
 
 // The counts alone know more than a few seconds of training, but some time must be left to the network.

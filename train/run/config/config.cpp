@@ -148,16 +148,13 @@ void check_patterns(const char* name, const std::vector<std::string>& patterns) 
 
 void check_heads(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
-  check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
-        "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
-        c.n_head);
   check(c.n_kv_head == 0 || c.n_head % c.n_kv_head == 0, "n_kv_head: must be 0 or divide n_head; got {} and {}",
         c.n_kv_head, c.n_head);
 }
 
 void check_learning_rates(const Config& c) {
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
-  check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
+  check(c.muon_lr == 0 || c.learning_rate > 0 || !has_effect(c, "muon_lr"),
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
         c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
@@ -175,23 +172,12 @@ void check_learning_rates(const Config& c) {
 }  // namespace
 
 void validate(const Config& c) {
-  task_rule(c);  // throws
+  task_rule(c);                        // throws
+  parse_attention(c.attention);        // throws
+  ngram_orders_named(c.ngram_orders);  // throws
   require_effective_values(c);
   check_heads(c);
-  const AttentionForm attention = parse_attention(c.attention);
-  check(c.model == "linear" || attention == AttentionForm{},
-        "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
-  const bool xl = c.model == "transformer-xl";
-  check(!xl || c.positions == "sinusoidal",
-        "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
-  ngram_orders_named(c.ngram_orders);  // throws
   check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
-  check(!xl || !c.respect_documents,
-        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
-        "option, or choose the model gpt",
-        c.model);
-  check(c.dtype == "float32" || c.precision == "float32",
-        "precision: applies to float32 weights; got dtype {}; omit one of the options", c.dtype);
   check_patterns("lora_targets", c.lora_targets);
   check_patterns("freeze", c.freeze);
   check_learning_rates(c);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -80,6 +81,18 @@ struct Config {
 /// class `model` also decide what the weights mean. Run fields may change at every resume.
 enum class FieldClass : std::uint8_t { model, training, run };
 
+/// A field has an effect only if the field `needs` has one of these values, or with `except` none of them.
+struct Condition {
+  std::string needs;  ///< the name of a field, or kCorpus: then the values are those of corpus_kind()
+  std::vector<std::string> values;
+  bool except = false;
+  /// Whether a value without an effect is refused wherever it comes from; else only one that a user gives.
+  bool always = false;
+
+  bool allows(std::string_view value) const;
+};
+inline constexpr std::string_view kCorpus = "corpus";
+
 struct Field {
   using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*,
                               std::vector<std::string> Config::*>;
@@ -87,11 +100,13 @@ struct Field {
   FieldClass kind;
   Member member;
   std::string help;
-  std::string type;                  ///< what stands for the value in help, such as RATE; empty for a boolean
-  double low = 0, high = 0;          ///< the range of a number, inclusive
-  std::vector<std::string> choices;  ///< the allowed values of a string; empty: any value
-  bool flag = true;                  ///< false: there is no command-line option; the field is only in TOML files
-  std::string usual = {};            ///< what help says instead of the default in Config; empty: nothing
+  std::string type;                        ///< what stands for the value in help, such as RATE; empty for a boolean
+  double low = 0, high = 0;                ///< the range of a number, inclusive
+  std::vector<std::string> choices = {};   ///< the allowed values of a string; empty: any value
+  bool flag = true;                        ///< false: there is no command-line option; the field is only in TOML files
+  std::string usual = {};                  ///< what help says instead of the default in Config; empty: nothing
+  std::vector<Condition> conditions = {};  ///< all of which must hold for the field to have an effect
+  std::optional<std::string> off = {};     ///< the value that asks for nothing, and is accepted without an effect
 
   std::string option() const;  ///< "--" and the name, with - for _
   bool is_training() const { return kind != FieldClass::run; }

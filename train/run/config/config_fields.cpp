@@ -20,35 +20,54 @@
 namespace maki {
 namespace {
 
+using Values = std::vector<std::string>;
+
+// A field, and how its row says what else is true of it.
+struct Row : Field {
+  // The default cannot be said in one value: help shows these words.
+  Row by_default(std::string words) && {
+    usual = std::move(words);
+    return std::move(*this);
+  }
+  // Only TOML files set the field.
+  Row without_flag() && {
+    flag = false;
+    return std::move(*this);
+  }
+  // The field has an effect only if the field `needs` has one of these values. If it has not, the option is refused,
+  // and with `off_value`, as for off_at(), every other value wherever it comes from.
+  Row only(std::string_view needs, Values values, std::optional<std::string> off_value = {}, bool but_not = false) && {
+    conditions.push_back({std::string(needs), std::move(values), but_not, off_value.has_value()});
+    return off_value ? std::move(*this).off_at(std::move(*off_value)) : std::move(*this);
+  }
+  Row except(std::string_view needs, Values values, std::optional<std::string> off_value = {}) && {
+    return std::move(*this).only(needs, std::move(values), std::move(off_value), true);
+  }
+  // The value that asks for nothing, and is therefore accepted.
+  Row off_at(std::string value) && {
+    off = std::move(value);
+    return std::move(*this);
+  }
+};
+
 // N stands for a whole number in help, and another `type` for a number that may have a fraction.
-Field number(std::string name, FieldClass kind, Field::Member member, double low, double high, std::string help,
-             std::string type = "N") {
-  return {std::move(name), kind, member, std::move(help), std::move(type), low, high, {}, true};
+Row number(std::string name, FieldClass kind, Field::Member member, double low, double high, std::string help,
+           std::string type = "N") {
+  return {{std::move(name), kind, member, std::move(help), std::move(type), low, high}};
 }
-Field boolean(std::string name, FieldClass kind, bool Config::*member, std::string help) {
-  return {std::move(name), kind, member, std::move(help), "", 0, 0, {}, true};
+Row boolean(std::string name, FieldClass kind, bool Config::*member, std::string help) {
+  return {{std::move(name), kind, member, std::move(help), ""}};
 }
-Field choice(std::string name, FieldClass kind, std::string Config::*member, std::vector<std::string> choices,
-             std::string help) {
+Row choice(std::string name, FieldClass kind, std::string Config::*member, Values choices, std::string help) {
   std::string type = fmt::format("{}", fmt::join(choices, "|"));
-  return {std::move(name), kind, member, std::move(help), std::move(type), 0, 0, std::move(choices), true};
+  return {{std::move(name), kind, member, std::move(help), std::move(type), 0, 0, std::move(choices)}};
 }
-Field text(std::string name, FieldClass kind, std::string Config::*member, std::string type, std::string help) {
-  return {std::move(name), kind, member, std::move(help), std::move(type), 0, 0, {}, true};
+Row text(std::string name, FieldClass kind, std::string Config::*member, std::string type, std::string help) {
+  return {{std::move(name), kind, member, std::move(help), std::move(type)}};
 }
 // A list of patterns.
-Field patterns(std::string name, FieldClass kind, std::vector<std::string> Config::*member, std::string help) {
-  return {std::move(name), kind, member, std::move(help), "GLOB", 0, 0, {}, true};
-}
-// A field whose default no single value describes: help shows these words.
-Field by_default(std::string words, Field field) {
-  field.usual = std::move(words);
-  return field;
-}
-// A field that only TOML files set.
-Field without_flag(Field field) {
-  field.flag = false;
-  return field;
+Row patterns(std::string name, FieldClass kind, Values Config::*member, std::string help) {
+  return {{std::move(name), kind, member, std::move(help), "GLOB"}};
 }
 
 std::string task_help() {
@@ -57,12 +76,12 @@ std::string task_help() {
   return fmt::format("task to learn ({})", fmt::join(lines, "; "));
 }
 
-std::string schedule_help() {
-  std::vector<std::string> ending;
+Values ending_schedules() {
+  Values names;
   for (const LrDecay& decay : lr_decays()) {
-    if (decay.ends) ending.emplace_back(decay.name);
+    if (decay.ends) names.emplace_back(decay.name);
   }
-  return fmt::format("learning-rate schedule ({} end at lr_decay_steps)", fmt::join(ending, ", "));
+  return names;
 }
 
 // The canonical form of a checkpoint's configuration lists the fields in this order, so existing fields must never
@@ -70,58 +89,72 @@ std::string schedule_help() {
 std::vector<Field> make_fields() {
   using enum FieldClass;
   using C = Config;
+  const Values running = {"next_token", "masked"}, files = {"a file", "a directory"};
   return {
       choice("model", model, &C::model, model_names(), "kind of model"),
-      by_default("the first that the model can learn", choice("task", model, &C::task, task_names(), task_help())),
+      choice("task", model, &C::task, task_names(), task_help()).by_default("the first that the model can learn"),
       number("n_layer", model, &C::n_layer, 1, 1000, "number of Transformer blocks"),
       number("n_head", model, &C::n_head, 1, 1000, "number of attention heads per block; must divide n_embd"),
       number("n_kv_head", model, &C::n_kv_head, 0, 1000,
-             "number of heads of keys and values, which groups of attention heads share; must divide n_head; 0: "
-             "n_head"),
+             "number of heads of keys and values, which groups of attention heads share; must divide n_head; 0: n_head")
+          .only("model", {"gpt", "encoder"}, "0"),
       number("n_embd", model, &C::n_embd, 1, 1e6, "width of the embeddings and of the residual path"),
       number("block_size", model, &C::block_size, 1, 1e6, "context length in tokens"),
       number("dropout", training, &C::dropout, 0, 0.99,
              "dropout probability of embeddings, attention weights and residual branches", "PROBABILITY"),
       boolean("bias", model, &C::bias, "use biases in linear layers and layer norms"),
-      boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer"),
+      boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer")
+          .except("task", {"classify"})
+          .off_at("true"),
       boolean("share_vocabulary", model, &C::share_vocabulary,
-              "use one vocabulary and one token embedding for source and target (translate)"),
+              "use one vocabulary and one token embedding for source and target")
+          .only("task", {"translate"}, "false"),
       choice("activation", model, &C::activation, names_of(kActivations),
              "activation of the feed-forward layers (swiglu: a gated layer of width 8/3 n_embd)"),
-      by_default("depends on the model",
-                 choice("norm_order", model, &C::norm_order, names_of(kNormOrders),
-                        "place of the norm: before each layer (GPT-2) or after it (the original Transformer)")),
+      choice("norm_order", model, &C::norm_order, names_of(kNormOrders),
+             "place of the norm: before each layer (GPT-2) or after it (the original Transformer)")
+          .by_default("depends on the model"),
       choice("norm", model, &C::norm, names_of(kNormKinds), "layer norm or root mean square norm"),
-      by_default("depends on the model",
-                 choice("positions", model, &C::positions, names_of(kPositions),
-                        "encoding of the order of tokens; all but learned work beyond block_size")),
+      choice("positions", model, &C::positions, names_of(kPositions),
+             "encoding of the order of tokens; all but learned work beyond block_size")
+          .except("model", {"transformer-xl"}, "sinusoidal")
+          .by_default("depends on the model"),
       number("position_base", model, &C::position_base, 2, 1e12,
-             "base of the wavelengths of sinusoidal and rotary positions", "NUMBER"),
-      by_default("softmax; elu for the model linear",
-                 text("attention", model, &C::attention, "KIND",
-                      "kind of attention: softmax, or for the model linear: elu, random:M or nystrom:M with M "
-                      "features per head")),
-      by_default("block_size", number("memory", model, &C::memory, 0, 1e6,
-                                      "number of earlier tokens that each layer attends to (transformer-xl)")),
+             "base of the wavelengths of sinusoidal and rotary positions", "NUMBER")
+          .only("positions", {"sinusoidal", "rotary"}),
+      text("attention", model, &C::attention, "KIND",
+           "kind of attention: softmax, or elu, random:M or nystrom:M with M features per head")
+          .only("model", {"linear"}, "softmax")
+          .by_default("softmax; elu for the model linear"),
+      number("memory", model, &C::memory, 0, 1e6, "number of earlier tokens that each layer attends to")
+          .only("model", {"transformer-xl"}, "0")
+          .by_default("block_size"),
       text("ngram_orders", model, &C::ngram_orders, "N,...",
            "lengths in tokens of the n-grams whose embeddings are added to the input, such as 2,3,4; none: no such "
            "embeddings"),
       number("ngram_rows", model, &C::ngram_rows, 1, 1e8,
-             "rows of the table of each n-gram length; where there are more n-grams, they share rows by hash"),
+             "rows of the table of each n-gram length; where there are more n-grams, they share rows by hash")
+          .except("ngram_orders", {"none"}),
       number("ngram_dropout", training, &C::ngram_dropout, 0, 0.99, "dropout probability of n-gram embeddings",
-             "PROBABILITY"),
+             "PROBABILITY")
+          .except("ngram_orders", {"none"}),
       number("ngram_lr_factor", training, &C::ngram_lr_factor, 0, kMaxCount,
-             "learning rate of the n-gram tables, relative to that of the other parameters", "FACTOR"),
+             "learning rate of the n-gram tables, relative to that of the other parameters", "FACTOR")
+          .except("ngram_orders", {"none"}),
       number("ngram_prior", model, &C::ngram_prior, 0, kMaxCountedNgram,
-             "add the log-probabilities of an n-gram count of the training text, of n-grams of up to this many "
-             "tokens, to the logits; 0: none"),
+             "add the log-probabilities of an n-gram count of the training text, of n-grams of up to this many tokens, "
+             "to the logits; 0: none")
+          .only("task", {"next_token"}, "0"),
       boolean("respect_documents", training, &C::respect_documents,
-              "keep every sequence within one document: each document is cut from its beginning, and its last "
-              "sequence is filled up; needs a text of documents"),
-      boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of every head (RMS norm)"),
+              "keep every sequence within one document: each document is cut from its beginning, and its last sequence "
+              "is filled up; needs a text of documents")
+          .only("task", {"next_token"}, "false")
+          .except("model", {"transformer-xl"}, "false"),
+      boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of every head (RMS norm)")
+          .only("model", {"gpt", "linear", "encoder"}, "false"),
       number("conv_width", model, &C::conv_width, 0, kMaxConvWidth,
-             "width in tokens of a short causal convolution before attention and feed-forward, at least 2; 0: "
-             "none"),
+             "width in tokens of a short causal convolution before attention and feed-forward, at least 2; 0: none")
+          .only("model", {"gpt", "linear"}, "0"),
       number("ffn_width", model, &C::ffn_width, 0, 1e7,
              "hidden width of the feed-forward layers; 0: 4 n_embd, or for swiglu 8/3 n_embd"),
       number("norm_epsilon", model, &C::norm_epsilon, 1e-12, 1,
@@ -131,39 +164,57 @@ std::vector<Field> make_fields() {
       number("lora_rank", model, &C::lora_rank, 0, 1e4,
              "rank of the adapters (LoRA) that are trained instead of the weights; 0: none"),
       number("lora_alpha", model, &C::lora_alpha, 0, kMaxCount,
-             "multiply the output of an adapter by lora_alpha / lora_rank; 0: by 1", "NUMBER"),
-      by_default("all linear layers of the blocks",
-                 patterns("lora_targets", model, &C::lora_targets,
-                          "adapt only layers whose weights have a name that matches (for example *.attn.*); may be "
-                          "repeated")),
+             "multiply the output of an adapter by lora_alpha / lora_rank; 0: by 1", "NUMBER")
+          .except("lora_rank", {"0"}),
+      patterns("lora_targets", model, &C::lora_targets,
+               "adapt only layers whose weights have a name that matches (for example *.attn.*); may be repeated")
+          .except("lora_rank", {"0"})
+          .by_default("all linear layers of the blocks"),
       patterns("freeze", training, &C::freeze,
-               "do not train parameters whose name matches (for example h.0.*; maki inspect shows the names); "
-               "may be repeated"),
+               "do not train parameters whose name matches (for example h.0.*; maki inspect shows the names); may be "
+               "repeated"),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("precision", training, &C::precision, names_of(kPrecisions),
-             "data type to which products and attention round their operands in training and evaluation; "
-             "bfloat16 is faster on CPUs with AMX or AVX512_BF16 (AMD); weights and sums stay float32"),
+             "data type to which products and attention round their operands in training and evaluation; bfloat16 is "
+             "faster on CPUs with AMX or AVX512_BF16 (AMD); weights and sums stay float32")
+          .only("dtype", {"float32"}, "float32"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,
-             "largest number of tokens in the vocabulary that is learned from the text (bpe)"),
+             "largest number of tokens in the vocabulary that is learned from the text")
+          .only("tokenizer", {"bpe"}),
       choice("normalize", model, &C::normalize, normalization_names(),
              "Unicode normalization of all text before it is encoded (nfkc cannot be undone)"),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},
-             "treatment of bytes that are not UTF-8; replace accepts at most 1 % of a file"),
-      by_default("UTF-8", text("encoding", run, &C::encoding, "NAME",
-                               "encoding of the text, by its iconv name (SHIFT_JIS, EUC-JP, UTF-16, …)")),
+             "treatment of bytes that are not UTF-8; replace accepts at most 1 % of a file")
+          .only(kCorpus, files)
+          .off_at("error"),
+      text("encoding", run, &C::encoding, "NAME",
+           "encoding of the text, by its iconv name (SHIFT_JIS, EUC-JP, UTF-16, …)")
+          .only(kCorpus, files)
+          .off_at("")
+          .by_default("UTF-8"),
       patterns("include", run, &C::include,
-               "read only files of directories whose names match (for example *.txt); may be repeated"),
+               "read only files of directories whose names match (for example *.txt); may be repeated")
+          .only(kCorpus, {"a directory"}),
       patterns("exclude", run, &C::exclude,
-               "skip files and folders of directories whose names match (for example drafts or *.md); may be repeated"),
+               "skip files and folders of directories whose names match (for example drafts or *.md); may be repeated")
+          .only(kCorpus, {"a directory"}),
       boolean("documents", run, &C::documents,
               "treat every file as a document, which is kept whole in training or validation text, and followed by the "
-              "end-of-text token of the vocabulary, if it has one"),
+              "end-of-text token of the vocabulary, if it has one")
+          .only("document_separator", {""})
+          .only("json_field", {""})
+          .only("task", running, "false")
+          .only(kCorpus, files),
       text("document_separator", run, &C::document_separator, "TEXT",
-           "treat every text between lines that are this, such as <|endoftext|>, as a document, which is kept whole"),
+           "treat every text between lines that are this, such as <|endoftext|>, as a document, which is kept whole")
+          .only("task", running, "")
+          .only(kCorpus, files),
       text("json_field", run, &C::json_field, "NAME",
            "read every line as a JSON object (.jsonl) with a document, which is kept whole, in the field of this name, "
-           "such as text"),
+           "such as text")
+          .only("task", running, "")
+          .only(kCorpus, files),
       number("val_fraction", training, &C::val_fraction, 0, 0.99,
              "fraction of the data that is used for validation: the end of each file, the last pairs, or documents or "
              "labelled lines that are spread evenly; 0: none",
@@ -177,52 +228,73 @@ std::vector<Field> make_fields() {
       choice("optimizer", training, &C::optimizer, optimizer_names(), optimizer_help()),
       number("learning_rate", training, &C::learning_rate, 0, 1e3, "peak learning rate", "RATE"),
       number("muon_lr", training, &C::muon_lr, 0, 1e3,
-             "peak learning rate of the matrices of the blocks with the optimizer muon; the schedule changes it in "
-             "proportion to that of all other parameters",
-             "RATE"),
-      number("min_lr", training, &C::min_lr, 0, 1e3, "learning rate at the end of the schedule", "RATE"),
-      number("beta1", training, &C::beta1, 0, 0.9999999,
-             "decay rate per step of the first moment of Adam (adam, adamw, muon)", "FRACTION"),
-      number("beta2", training, &C::beta2, 0, 0.9999999,
-             "decay rate per step of the second moment of Adam (adam, adamw, muon)", "FRACTION"),
-      by_default("0.95 for muon, else 0", number("momentum", training, &C::momentum, 0, 0.9999999,
-                                                 "decay rate per step of the momentum (sgd, muon)", "FRACTION")),
-      boolean("nesterov", training, &C::nesterov, "use Nesterov momentum (sgd; muon always does)"),
+             "peak learning rate of the matrices of the blocks; the schedule changes it in proportion to that of all "
+             "other parameters",
+             "RATE")
+          .only("optimizer", {"muon"}),
+      number("min_lr", training, &C::min_lr, 0, 1e3, "learning rate at the end of the schedule", "RATE")
+          .except("schedule", {"constant"}),
+      number("beta1", training, &C::beta1, 0, 0.9999999, "decay rate per step of the first moment of Adam", "FRACTION")
+          .only("optimizer", {"adam", "adamw", "muon"}),
+      number("beta2", training, &C::beta2, 0, 0.9999999, "decay rate per step of the second moment of Adam", "FRACTION")
+          .only("optimizer", {"adam", "adamw", "muon"}),
+      number("momentum", training, &C::momentum, 0, 0.9999999, "decay rate per step of the momentum", "FRACTION")
+          .only("optimizer", {"sgd", "muon"})
+          .by_default("0.95 for muon, else 0"),
+      boolean("nesterov", training, &C::nesterov, "use Nesterov momentum, as muon always does")
+          .only("optimizer", {"sgd"}),
       number("weight_decay", training, &C::weight_decay, 0, kMaxCount,
              "weight decay of matrices and embeddings, but not of vectors, convolutions and n-gram tables", "RATE"),
-      choice("schedule", training, &C::schedule, lr_decay_names(), schedule_help()),
+      choice("schedule", training, &C::schedule, lr_decay_names(), "learning-rate schedule"),
       number("warmup_steps", training, &C::warmup_steps, 0, kMaxCount, "steps of linear warmup"),
       number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMaxCount,
-             "step at which the schedule ends; 0: max_steps"),
-      by_default("runs/<corpus>-<n>", text("out", run, &C::out, "DIR", "directory of the run")),
+             "step at which the schedule ends; 0: max_steps")
+          .only("schedule", ending_schedules()),
+      text("out", run, &C::out, "DIR", "directory of the run").by_default("runs/<corpus>-<n>"),
       number("max_steps", run, &C::max_steps, 0, kMaxCount, "total number of optimizer steps"),
       number("threads", run, &C::threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core; results do not depend on it"),
       number("eval_interval", run, &C::eval_interval, 1, kMaxCount, "steps between evaluations"),
-      number(
-          "eval_batches", run, &C::eval_batches, -1, kMaxCount,
-          "batches per evaluation, spread evenly over the validation text; 0: all of it; -1: as many as cost a tenth "
-          "of the training between two evaluations"),
+      number("eval_batches", run, &C::eval_batches, -1, kMaxCount,
+             "batches per evaluation, spread evenly over the validation text; 0: all of it; -1: as many as cost a "
+             "tenth of the training between two evaluations"),
       boolean("early_stop", run, &C::early_stop,
               "stop when the model is overfitting: the validation loss no longer improves but the training loss still "
               "falls"),
       number("patience", run, &C::patience, 1, kMaxCount,
-             "evaluations without improvement before early_stop ends the run"),
+             "evaluations without improvement before early_stop ends the run")
+          .only("early_stop", {"true"}),
       boolean("counting", run, &C::counting,
-              "measure before training what counting n-grams alone would reach, for comparison (next_token)"),
+              "measure before training what counting n-grams alone would reach, for comparison")
+          .only("task", {"next_token"})
+          .off_at("false"),
       boolean("recompute_blocks", run, &C::recompute_blocks,
               "keep only the input of each block for the backward pass and compute the block again: less memory, more "
-              "time, identical results"),
+              "time, identical results")
+          .only("model", {"gpt", "linear", "encoder"}, "false"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMaxCount, "steps between checkpoints"),
       number("keep_last", run, &C::keep_last, 1, kMaxCount,
              "number of recent checkpoints to keep, in addition to the best"),
       number("sample_interval", run, &C::sample_interval, 0, kMaxCount,
-             "steps between sample texts during training; 0: none"),
+             "steps between sample texts during training; 0: none")
+          .only("task", {"next_token", "translate"})
+          .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
-      without_flag(text("target", run, &C::target, "NAME",
-                        "SIMD target of the run; results are bit-identical within one target")),
+      text("target", run, &C::target, "NAME", "SIMD target of the run; results are bit-identical within one target")
+          .without_flag(),
   };
+}
+
+// "(gpt, linear)", the kinds with which a field has an effect, or "(not constant)"; empty if that depends on no kind.
+std::string kinds_of(const Field& field) {
+  constexpr std::string_view kKinds[] = {"model", "task", "optimizer", "schedule", "tokenizer"};
+  Values lists;
+  for (const Condition& condition : field.conditions) {
+    if (std::ranges::find(kKinds, condition.needs) == std::end(kKinds)) continue;
+    lists.push_back(fmt::format("{}{}", condition.except ? "not " : "", fmt::join(condition.values, ", ")));
+  }
+  return lists.empty() ? "" : fmt::format(" ({})", fmt::join(lists, "; "));
 }
 
 }  // namespace
@@ -233,8 +305,16 @@ std::string Field::option() const {
   return text;
 }
 
+bool Condition::allows(std::string_view value) const {
+  return (std::ranges::find(values, value) != values.end()) != except;
+}
+
 const std::vector<Field>& fields() {
-  static const std::vector<Field> table = make_fields();
+  static const std::vector<Field> table = [] {
+    std::vector<Field> all = make_fields();
+    for (Field& field : all) field.help.insert(std::min(field.help.find(';'), field.help.size()), kinds_of(field));
+    return all;
+  }();
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "train/run/config/configured_tokenizer.h"
 
 #include "data/tokenizer/normalized_tokenizer.h"
+#include "train/run/config/field_effects.h"
 
 namespace maki {
 
@@ -10,7 +11,7 @@ TokenizerOptions tokenizer_options(const Config& config) {
 
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config) {
   config.tokenizer = tokenizer.kind();
-  if (tokenizer.kind() == "bpe") config.vocab_size = tokenizer.vocab_size();
+  if (has_effect(config, "vocab_size")) config.vocab_size = tokenizer.vocab_size();
   config.normalize = to_string(normalization_of(tokenizer));
 }
 

@@ -8,7 +8,8 @@ namespace maki {
 
 /// What a new tokenizer of the kind `config.tokenizer` is like. Throws CorpusError if config.normalize is unknown.
 TokenizerOptions tokenizer_options(const Config& config);
-/// Sets the fields that describe an existing tokenizer: tokenizer, normalize, and for bpe vocab_size.
+/// Sets the fields that describe an existing tokenizer: tokenizer, normalize, and vocab_size if it has
+/// an effect.
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config);
 
 }  // namespace maki

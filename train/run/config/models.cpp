@@ -8,7 +8,8 @@
 #include "nn/models/linear.h"
 #include "nn/models/seq2seq.h"
 #include "nn/models/transformer_xl.h"
-#include "optim/muon.h"
+#include "optim/make_optimizer.h"
+#include "train/run/config/field_effects.h"
 #include "train/run/config/trained_parameters.h"
 
 namespace maki {
@@ -97,8 +98,8 @@ void fill_open_fields(Config& config) {
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
-  if (config.momentum < 0) config.momentum = config.optimizer == "muon" ? MuonOptions().momentum : 0;
-  if (config.memory < 0) config.memory = config.model == "transformer-xl" ? config.block_size : 0;
+  if (config.momentum < 0) config.momentum = usual_momentum(config.optimizer);
+  if (config.memory < 0) config.memory = has_effect(config, "memory") ? config.block_size : 0;
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
