@@ -93,12 +93,12 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   return y;
 }
 
-double LinearModel::flop_per_token(std::int64_t length) const {
-  if (maps.empty()) return gpt.flop_per_token(length);
+double LinearModel::attention_flop(std::int64_t length) const {
+  if (maps.empty()) return maki::attention_flop(gpt.config, length);
   const TransformerConfig& c = gpt.config;
   const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
   const double heads = static_cast<double>(c.n_layer * c.n_head);
-  return 6 * static_cast<double>(flop_parameter_count()) + 3 * heads * (state + 2 * maps[0].flop());
+  return 3 * heads * (state + 2 * maps[0].flop());
 }
 
 // Attention of gpt saves the packed projections (3C), here it saves v (C), the features of queries and keys (2·H·F),
