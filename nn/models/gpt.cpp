@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 Gpt::Gpt(const Scope& scope, const TransformerConfig& c)
@@ -73,9 +74,8 @@ std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source,
 }
 
 Tensor GptModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const cache = dynamic_cast<KvCache*>(&state);
-  check(cache != nullptr, "gpt: next_logits() needs a state made by start()");
-  return gpt.next_logits(ids, *cache, prior_of_last(ids, cache->recent.ids(), gpt.dtype));
+  KvCache& cache = state_of<KvCache>(state, "gpt");
+  return gpt.next_logits(ids, cache, prior_of_last(ids, cache.recent.ids(), gpt.dtype));
 }
 
 }  // namespace maki

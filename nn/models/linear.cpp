@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -127,17 +128,17 @@ std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& sour
 }
 
 Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {
-  if (auto* const cache = dynamic_cast<KvCache*>(&state); cache != nullptr && maps.empty()) {
-    return gpt.next_logits(ids, *cache, prior_of_last(ids, cache->recent.ids(), gpt.dtype));
+  if (maps.empty()) {
+    KvCache& cache = state_of<KvCache>(state, "linear");
+    return gpt.next_logits(ids, cache, prior_of_last(ids, cache.recent.ids(), gpt.dtype));
   }
-  auto* const sums = dynamic_cast<LinearState*>(&state);
-  check(sums != nullptr && !maps.empty(), "linear: next_logits() needs a state made by start()");
-  check(ids.shape().rank() == 2 && ids.shape()[0] == sums->batch() && ids.shape()[1] >= 1,
-        "linear: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", sums->batch(), ids.shape());
-  const Tensor prior = prior_of_last(ids, sums->recent.ids(), gpt.dtype);  // before the ids are appended to the state
-  const Tensor x = hidden(ids, sums);
+  LinearState& sums = state_of<LinearState>(state, "linear");
+  check(ids.shape().rank() == 2 && ids.shape()[0] == sums.batch() && ids.shape()[1] >= 1,
+        "linear: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", sums.batch(), ids.shape());
+  const Tensor prior = prior_of_last(ids, sums.recent.ids(), gpt.dtype);  // before the ids are appended to the state
+  const Tensor x = hidden(ids, &sums);
   const std::int64_t tokens = ids.shape()[1];
-  return reshape(gpt.with_prior(slice(x, 1, tokens - 1, tokens), prior), {sums->batch(), gpt.config.vocab_size});
+  return reshape(gpt.with_prior(slice(x, 1, tokens - 1, tokens), prior), {sums.batch(), gpt.config.vocab_size});
 }
 
 }  // namespace maki

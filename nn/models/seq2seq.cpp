@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -117,9 +118,7 @@ std::unique_ptr<State> Seq2SeqModel::start(std::int64_t batch, const Tensor& sou
 }
 
 Tensor Seq2SeqModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const own = dynamic_cast<Seq2SeqState*>(&state);
-  check(own != nullptr, "seq2seq: next_logits() needs a state made by start()");
-  return seq2seq.next_logits(ids, *own);
+  return seq2seq.next_logits(ids, state_of<Seq2SeqState>(state, "seq2seq"));
 }
 
 Seq2SeqState::Seq2SeqState(const Seq2SeqConfig& c, std::vector<CrossKeys> source)

@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -68,8 +69,9 @@ Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std
 
 // The memory is replaced last, so that it is as before if anything is refused.
 Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options, State* carried) const {
-  auto* const memory = dynamic_cast<SegmentMemory*>(carried);
-  check(carried == nullptr || memory != nullptr, "transformer-xl: loss() needs a state made by make_carried()");
+  constexpr const char* kRule = "loss() needs a state made by make_carried()";
+  SegmentMemory* const memory =
+      carried != nullptr ? &state_of<SegmentMemory>(*carried, "transformer-xl", kRule) : nullptr;
   std::vector<Tensor> entering;
   const Tensor prior = prior_of_batch(batch, net.dtype, memory != nullptr ? memory->recent() : Tensor());
   const Tensor x = net.hidden(batch.ids, memory, &entering);
@@ -127,30 +129,29 @@ std::unique_ptr<State> TransformerXlModel::start(std::int64_t batch, const Tenso
 
 // Every token is looked up before the first is read, so that ids outside the vocabulary are refused in time.
 Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const cache = dynamic_cast<DistanceCache*>(&state);
-  check(cache != nullptr, "transformer-xl: next_logits() needs a state made by start()");
+  DistanceCache& cache = state_of<DistanceCache>(state, "transformer-xl");
   check(Tape::current() == nullptr, "transformer-xl: generation has no gradient; end the Recording before");
-  check(ids.shape().rank() == 2 && ids.shape()[0] == cache->batch() && ids.shape()[1] >= 1,
-        "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache->batch(),
+  check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
+        "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache.batch(),
         ids.shape());
-  const Tensor embedded = net.embed(ids, cache->recent.ids());
-  const Tensor prior = prior_of_last(ids, cache->recent.ids(), net.dtype);
+  const Tensor embedded = net.embed(ids, cache.recent.ids());
+  const Tensor prior = prior_of_last(ids, cache.recent.ids(), net.dtype);
   const std::int64_t tokens = ids.shape()[1];
   Tensor x;
   for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
-    end = std::min(tokens, begin + cache->room());
+    end = std::min(tokens, begin + cache.room());
     x = net.hidden_through(slice(embedded, 1, begin, end), [&](std::size_t i, const Tensor& entering) {
       const DistanceAttention& attn = net.h[i].attn;
       return net.h[i].with_attention(entering, [&](const Tensor& y) {
-        const Tensor& kv = cache->append(i, attn.c_kv(y));
-        return attn.attend(y, kv, cache->distances(i), cache->held() + y.shape()[1]);
+        const Tensor& kv = cache.append(i, attn.c_kv(y));
+        return attn.attend(y, kv, cache.distances(i), cache.held() + y.shape()[1]);
       });
     });
-    cache->advance(end - begin);
+    cache.advance(end - begin);
   }
-  cache->recent.append(ids);
+  cache.recent.append(ids);
   const std::int64_t last = x.shape()[1];
-  return reshape(net.with_prior(slice(x, 1, last - 1, last), prior), {cache->batch(), net.config.vocab_size});
+  return reshape(net.with_prior(slice(x, 1, last - 1, last), prior), {cache.batch(), net.config.vocab_size});
 }
 
 }  // namespace maki
