@@ -214,6 +214,12 @@ std::int64_t ParameterStore::numel() const {
   return total;
 }
 
+std::int64_t ParameterStore::multiplied_numel() const {
+  std::int64_t sum = 0;
+  for (const auto& parameter : parameters_) sum += parameter->multiplied_ ? parameter->shape_.numel() : 0;
+  return sum;
+}
+
 Tensor& ParameterStore::values() {
   require_sealed();
   return values_;

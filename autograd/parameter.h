@@ -63,6 +63,10 @@ class Parameter {
   /// q‖k‖v. An optimizer with a rule for matrices, such as Muon, applies it to each of them. 0: the parameter is no
   /// such map between hidden layers, but a vector, a table that is read row by row, or an output layer.
   std::int64_t matrices() const { return matrices_; }
+  /// Whether every token is multiplied by all of it, so that it counts in ParameterStore::multiplied_numel(). At first
+  /// true; false for a table of which a token reads rows, and for what an estimate of arithmetic leaves out.
+  bool multiplied() const { return multiplied_; }
+  void set_multiplied(bool multiplied) { multiplied_ = multiplied; }
   /// Whether its gradient has all elements and is part of ParameterStore::gradients(): not frozen, not `rows`.
   bool has_flat_gradient() const { return group_ == ParamGroup::decay || group_ == ParamGroup::no_decay; }
   /// Index of its first element in the store's flat block of values; 0 before ParameterStore::assign_offsets().
@@ -104,6 +108,7 @@ class Parameter {
   Shape shape_;
   ParamGroup group_;
   std::int64_t matrices_;
+  bool multiplied_ = true;
   Initializer init_;
   std::int64_t offset_ = 0;
   Tensor value_;
@@ -154,6 +159,9 @@ class ParameterStore {
   /// The parameter of this name. Throws Error, naming the most similar parameter, if there is none.
   Parameter& find(std::string_view name) const;
   std::int64_t numel() const;  ///< elements of all parameters without the padding
+  /// Elements of the parameters that are multiplied(): the N of 6N operations per token of a training step, forward and
+  /// backward. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+  std::int64_t multiplied_numel() const;
 
   /// The flat block of values, one axis, groups in the order of kParamGroups. Call mark_changed() after writing to it.
   /// Throws Error before seal().

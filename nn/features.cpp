@@ -147,6 +147,7 @@ FeatureMap::FeatureMap(const Scope& scope, const AttentionForm& form, std::int64
     vectors_ = &scope.frozen("landmarks", {features_, head_size}, init::normal(kLandmarkStdFactor * scale));
     root_ = std::make_shared<Root>();
   }
+  if (vectors_ != nullptr) vectors_->set_multiplied(false);  // flop() counts them
 }
 
 double FeatureMap::floor() const {

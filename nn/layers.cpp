@@ -29,8 +29,10 @@ Tensor Linear::operator()(const Tensor& x) const {
   return adapter ? add(y, (*adapter)(x)) : y;
 }
 
-Embedding::Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std)
-    : weight(scope.parameter("weight", {rows, cols}, init::normal(std))) {}
+Embedding::Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std, bool is_head)
+    : weight(scope.parameter("weight", {rows, cols}, init::normal(std))) {
+  weight.set_multiplied(is_head);
+}
 
 LayerNorm::LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias, double epsilon)
     : weight(scope.parameter("weight", {cols}, init::constant(1))),

@@ -44,7 +44,8 @@ struct Linear {
 /// Looks up rows of a table: ids […] int32 → [… C], with weight [V, C], initially drawn from N(0, std²). Throws Error
 /// if an id is outside [0, V).
 struct Embedding {
-  Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std = kInitStd);
+  /// `is_head`: the weight is also an output head, by which every token is multiplied (Parameter::multiplied()).
+  Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std = kInitStd, bool is_head = false);
   Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
 
   Parameter& weight;

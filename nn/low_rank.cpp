@@ -43,7 +43,10 @@ LowRankAdapter::LowRankAdapter(const Scope& scope, std::int64_t in, std::int64_t
                                const LowRank& options)
     : a(scope.parameter(kA, {options.rank, in}, init::normal(1 / std::sqrt(static_cast<double>(in))), 1)),
       b(scope.parameter(kB, {out, options.rank}, init::constant(0), matrices)),
-      scale(options.scale) {}
+      scale(options.scale) {
+  a.set_multiplied(false);
+  b.set_multiplied(false);
+}
 
 Tensor LowRankAdapter::operator()(const Tensor& x) const { return linear(maki::scale(linear(x, a), scale), b); }
 

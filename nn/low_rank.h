@@ -23,7 +23,8 @@ struct LowRank {
 /// scale · B A x: [… in] → [… out], with A = lora_a [r, in] and B = lora_b [out, r]. A is initially drawn from
 /// N(0, 1/in), so that A x is as large as the elements of x, and B is 0, so that a new adapter changes nothing.
 struct LowRankAdapter {
-  /// `matrices` is that of the adapted Linear.
+  /// `matrices` is that of the adapted Linear. An adapter is too narrow to count as arithmetic
+  /// (Parameter::multiplied()).
   LowRankAdapter(const Scope& scope, std::int64_t in, std::int64_t out, std::int64_t matrices, const LowRank& options);
   Tensor operator()(const Tensor& x) const;
 

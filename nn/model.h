@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "autograd/parameter.h"
 #include "autograd/recording.h"
 #include "nn/prior.h"
 
@@ -90,14 +91,19 @@ class Model {
   ///
   /// The store need not be sealed.
   virtual std::unique_ptr<State> make_carried(std::int64_t) const { return nullptr; }
-  /// Floating-point operations per token of a training step, forward and backward, for contexts of `length` tokens.
-  virtual double flop_per_token(std::int64_t length) const = 0;
-  /// Parameters that take part in the arithmetic of every token: the N of 6N FLOP per token.
-  virtual std::int64_t flop_parameter_count() const = 0;
+  /// Floating-point operations of attention per token of a training step, forward and backward, for contexts of
+  /// `length` tokens: what flop_per_token() adds to those of the parameters.
+  virtual double attention_flop(std::int64_t length) const = 0;
   /// Bytes that the recorded ops of one micro-batch of [batch, length] tokens save for backward, plus the bytes of the
   /// gradients that are alive at the same time. An estimate; the store need not be sealed.
   virtual std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const = 0;
 };
+
+/// Floating-point operations per token of a training step of a model, whose parameters are those of the store, for
+/// contexts of `length` tokens: 6 · multiplied_numel() + attention_flop(). The store need not be sealed.
+inline double flop_per_token(const Model& model, const ParameterStore& store, std::int64_t length) {
+  return 6 * static_cast<double>(store.multiplied_numel()) + model.attention_flop(length);
+}
 
 /// A model that generates a sequence by predicting one token after another.
 class Generator : public Model {

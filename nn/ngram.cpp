@@ -106,7 +106,9 @@ NgramEmbedding::NgramEmbedding(const Scope& scope, std::int64_t vocab, std::int6
       vocab_size(vocab),
       weight(scope.table("weight", Shape{tables(vocab, o).back().first + tables(vocab, o).back().rows, n_embd})),
       drop{o.dropout},
-      tables_(tables(vocab, o)) {}
+      tables_(tables(vocab, o)) {
+  weight.set_multiplied(false);
+}
 
 // The row of the n-gram that ends in *last, before which `available` tokens are known; −1 if these are too few.
 std::int32_t NgramEmbedding::row(const Table& table, const std::int32_t* last, std::int64_t available) const {

@@ -33,8 +33,4 @@ DistanceBlock::DistanceBlock(const Scope& scope, const BlockOptions& o,
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       mlp(scope / "mlp", o) {}
 
-std::int64_t distance_block_parameter_count(const BlockOptions& o) {
-  return block_parameter_count(o) + o.n_embd * o.n_embd + 2 * o.n_embd;  // c_r, u and v
-}
-
 }  // namespace maki

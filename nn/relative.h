@@ -61,8 +61,4 @@ struct DistanceBlock {
   Tensor normed(const Tensor& memory) const { return residual.order == NormOrder::pre ? ln_1(memory) : memory; }
 };
 
-/// How many parameters a DistanceBlock has with these options. Requires: neither qk_norm nor conv_width, and
-/// n_kv_head 0 or n_head.
-std::int64_t distance_block_parameter_count(const BlockOptions& options);
-
 }  // namespace maki

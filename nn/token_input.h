@@ -13,8 +13,9 @@ namespace maki {
 
 /// x = factor · table[ids] + positions [+ ngram(ids)]: ids [B, T] int32 and table [V, C] → [B, T, C].
 struct TokenInput {
-  /// Creates wpe, [block_size, C], from N(0, std²), if positions are learned, and `ngram` if there are orders. Rotary
-  /// positions, which attention adds, count as none here. The factor of sinusoidal positions alone is √C by default.
+  /// Creates wpe, [block_size, C], drawn from N(0, std²), if positions are learned, and `ngram` if there are orders.
+  /// Rotary positions, which attention adds, count as none here. Without `factor` and `std` they are those of Gpt: √C
+  /// with sinusoidal positions, else 1, and kInitStd.
   TokenInput(const Scope& scope, const TransformerConfig& config);
   TokenInput(const Scope& scope, const TransformerConfig& config, double factor, double std);
   /// The first token is at position `start`, after the tokens `before` [B, m] (empty: none are known), with which its
@@ -22,9 +23,6 @@ struct TokenInput {
   /// the learned positions; and if an id is outside [0, V).
   Tensor operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start = 0,
                     const Tensor& before = {}) const;
-
-  /// Elements of the n-gram embeddings.
-  std::int64_t ngram_parameter_count() const { return ngram ? ngram->weight.shape().numel() : 0; }
 
   std::int64_t block_size;
   double factor;

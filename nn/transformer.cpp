@@ -82,16 +82,14 @@ FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
            o.init_std(o.n_embd, o.hidden_width(), kInitStd), columns_per_output(o.activation)),
       c_proj(scope / "c_proj", o.hidden_width(), o.n_embd, o.bias, o.projection_init_std(o.hidden_width(), o.n_embd)) {}
 
-std::int64_t norm_parameter_count(const BlockOptions& o) {
-  return o.norm == NormKind::layer && o.bias ? 2 * o.n_embd : o.n_embd;
+std::int64_t saved_by_block(const BlockOptions& o) {
+  const std::int64_t copies = o.activation == Activation::relu ? 1 : 1 + columns_per_output(o.activation);
+  const std::int64_t extras = (o.qk_norm ? o.qkv_width() + 2 * o.n_head : 0) + (o.conv_width > 0 ? 2 * o.n_embd : 0);
+  return 5 * o.n_embd + o.qkv_width() + copies * o.hidden_width() + extras + o.n_head + 4;
 }
 
-std::int64_t block_parameter_count(const BlockOptions& o) {
-  const std::int64_t c = o.n_embd, hidden = o.hidden_width();
-  const std::int64_t fc = columns_per_output(o.activation) * hidden,
-                     biases = o.bias ? o.qkv_width() + (1 + 1) * c + fc : 0,
-                     extras = 2 * o.conv_width * c + (o.qk_norm ? c + o.kv_width() : 0);
-  return (o.qkv_width() + c) * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extras;
+std::int64_t passing_in_block(const BlockOptions& o) {
+  return (1 + columns_per_output(o.activation)) * o.hidden_width() + o.n_embd;
 }
 
 Block::Block(const Scope& scope, const BlockOptions& o)

@@ -85,9 +85,13 @@ struct Residual {
   }
 };
 
-/// How many parameters a Block, without adapters, and each of its norms have with these options.
-std::int64_t block_parameter_count(const BlockOptions& options);
-std::int64_t norm_parameter_count(const BlockOptions& options);
+/// Elements that the ops of a Block save per token for backward: two norms (2C), packed projections (C and twice the
+/// width of keys), attention (C), the hidden layer with its derivative or gate‖up (relu keeps only its value), two
+/// residual sums (2C), what qk_norm (q‖k‖v) and convolutions (2C) read, and a few numbers for heads and norms.
+std::int64_t saved_by_block(const BlockOptions& options);
+/// Elements per token of the gradients that are alive at the same time in the backward pass of a feed-forward network:
+/// of its hidden layer before and after the activation, and of the residual.
+std::int64_t passing_in_block(const BlockOptions& options);
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
 /// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With fewer heads of keys and values (n_kv_head = K), k

@@ -36,4 +36,14 @@ BlockOptions block_options(const TransformerConfig& c, DType dtype, bool causal)
           .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
 }
 
+double attention_flop(const TransformerConfig& c, std::int64_t length) {
+  return 12 * static_cast<double>(c.n_layer * c.n_embd) * static_cast<double>(length);
+}
+
+std::int64_t activations_per_token(const TransformerConfig& c, const BlockOptions& options) {
+  const std::int64_t block = saved_by_block(options);
+  const std::int64_t blocks = c.recompute_blocks ? c.n_layer * c.n_embd + block : c.n_layer * block;
+  return blocks + 2 * c.n_embd + passing_in_block(options) + c.n_embd * c.ngram.activation_vectors();
+}
+
 }  // namespace maki

@@ -48,4 +48,11 @@ const TransformerConfig& checked(const char* model, const TransformerConfig& con
 /// is not above 1 and for heads of an odd number of columns.
 BlockOptions block_options(const TransformerConfig& config, DType dtype, bool causal = true);
 
+/// Floating-point operations per token of a training step, forward and backward, of the two products of softmax
+/// attention over `length` keys in all layers: 12·L·C·T. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+double attention_flop(const TransformerConfig& config, std::int64_t length);
+/// Elements per token that blocks with these options save, with what stands around them (embeddings and final norm),
+/// and those of the gradients that are alive at the same time. See Model::activation_bytes().
+std::int64_t activations_per_token(const TransformerConfig& config, const BlockOptions& options);
+
 }  // namespace maki

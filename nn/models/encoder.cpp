@@ -57,7 +57,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
     : config(checked(c)),
       dtype(scope.dtype()),
       drop{c.dropout},
-      wte(scope / "wte", c.vocab_size, c.n_embd),
+      wte(scope / "wte", c.vocab_size, c.n_embd, kInitStd, c.tie_weights && c.classes == 0),
       input(scope, c) {
   const BlockOptions options = block_options(c, dtype, /*causal=*/false);
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
@@ -107,35 +107,12 @@ Tensor Encoder::loss(const Batch& batch, const CrossEntropy& options) const {
   return linear_cross_entropy(x, head_weight(), targets, options);
 }
 
-std::int64_t Encoder::parameter_count() const {
-  const BlockOptions block = block_options(config, dtype);
-  const std::int64_t tables = config.vocab_size * config.n_embd * (lm_head ? 2 : 1);
-  const std::int64_t head = classifier ? config.classes * (config.n_embd + 1) : 0;
-  return tables + input.ngram_parameter_count() + config.n_layer * block_parameter_count(block) +
-         (ln_f ? norm_parameter_count(block) : 0) + head;
-}
-
-std::int64_t Encoder::flop_parameter_count() const {
-  return parameter_count() - input.ngram_parameter_count() -
-         (lm_head || classifier ? config.vocab_size * config.n_embd : 0);
-}
-
-double EncoderModel::flop_per_token(std::int64_t length) const {
-  return 6 * static_cast<double>(flop_parameter_count()) +
-         12 * static_cast<double>(encoder.config.n_layer * encoder.config.n_embd) * static_cast<double>(length);
-}
-
-// Saved as in Gpt, but relu keeps only its value.
 std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const EncoderConfig& c = encoder.config;
-  const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(encoder.dtype);
-  const std::int64_t hidden = feed_forward_width(width, c.activation);
-  const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
-  const std::int64_t block = 8 * width + layer + c.n_head + 4;
-  const std::int64_t ngrams = width * c.ngram.activation_vectors();
+  const std::int64_t tokens = batch * length, size = size_of(encoder.dtype);
   const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
-  const std::int64_t blocks = c.recompute_blocks ? c.n_layer * width + block : c.n_layer * block;
-  return tokens * (blocks + 2 * width + 9 * width + ngrams) * size + std::min(logits * size, kMaxLogitsBytes);
+  return tokens * activations_per_token(c, block_options(c, encoder.dtype)) * size +
+         std::min(logits * size, kMaxLogitsBytes);
 }
 
 }  // namespace maki

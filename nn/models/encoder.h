@@ -53,11 +53,6 @@ struct Encoder {
   /// Throws Error for targets of another shape, and what hidden() throws.
   Tensor loss(const Batch& batch, const CrossEntropy& options = {}) const;
 
-  /// Number of parameters without positions, and the same without tables that are only looked up; both without
-  /// adapters.
-  std::int64_t parameter_count() const;
-  std::int64_t flop_parameter_count() const;
-
   EncoderConfig config;
   DType dtype;  // of the parameters
   Dropout drop;
@@ -82,9 +77,7 @@ class EncoderModel final : public Model {
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return encoder.loss(batch, options);
   }
-  /// Gpt::flop_per_token(), as if every token were predicted.
-  double flop_per_token(std::int64_t length) const override;
-  std::int64_t flop_parameter_count() const override { return encoder.flop_parameter_count(); }
+  double attention_flop(std::int64_t length) const override { return maki::attention_flop(encoder.config, length); }
   /// If a quarter of the tokens is predicted.
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
 

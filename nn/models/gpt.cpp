@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 Gpt::Gpt(const Scope& scope, const TransformerConfig& c)
     : config(checked("gpt", c)),
       dtype(scope.dtype()),
-      wte(scope / "wte", c.vocab_size, c.n_embd),
+      wte(scope / "wte", c.vocab_size, c.n_embd, kInitStd, c.tie_weights),
       input(scope, c),
       drop{c.dropout} {
   const BlockOptions options = block_options(c, dtype);
@@ -60,43 +61,11 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) 
   return reshape(with_prior(slice(x, 1, tokens - 1, tokens), prior), {cache.batch(), config.vocab_size});
 }
 
-std::int64_t Gpt::parameter_count() const {
-  const BlockOptions block = block_options(config, dtype);
-  const std::int64_t tables = config.vocab_size * config.n_embd * (config.tie_weights ? 1 : 2);
-  const std::int64_t ngrams = input.ngram_parameter_count();
-  return tables + ngrams + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0) +
-         (prior_gate ? config.n_embd + 1 : 0);
-}
-
-std::int64_t Gpt::flop_parameter_count() const {
-  const std::int64_t ngrams = input.ngram_parameter_count();
-  return parameter_count() - ngrams - (config.tie_weights ? 0 : config.vocab_size * config.n_embd);
-}
-
-double Gpt::flop_per_token(std::int64_t length) const {
-  return 6 * static_cast<double>(flop_parameter_count()) +
-         12 * static_cast<double>(config.n_layer * config.n_embd) * static_cast<double>(length);
-}
-
-// Saved per token and block: two norms (2C), packed projections (3C, or fewer with fewer keys), attention (C), the
-// hidden layer with its derivative (8C) or with gate‖up (3F), two residual sums (2C), a few numbers for heads and
-// norms. Around the blocks: embedding and final norm. The extras save their inputs: q‖k‖v and those of convolutions
-// (2C). Alive at the same time in backward: the gradients of a hidden layer before and after its activation, and of the
-// residual. Logits above kMaxLogitsBytes are computed in chunks, but not those with a prior, of which kPriorCopies
-// exist.
+// Logits above kMaxLogitsBytes are computed in chunks, but not those with a prior, of which kPriorCopies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
-  const std::int64_t width = config.n_embd, tokens = batch * length;
-  const BlockOptions options = block_options(config, dtype);
-  const std::int64_t hidden = options.hidden_width(), qkv = options.qkv_width();
-  const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
-  const std::int64_t extras = (config.qk_norm ? qkv + 2 * config.n_head : 0) + (config.conv_width > 0 ? 2 * width : 0);
-  const std::int64_t block = 5 * width + qkv + layer + extras + config.n_head + 4;
-  const std::int64_t blocks = config.recompute_blocks ? config.n_layer * width + block : config.n_layer * block;
-  const std::int64_t saved = blocks + 2 * width;
-  const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();
-  const std::int64_t size = size_of(dtype);
-  const std::int64_t logits = tokens * config.vocab_size * size;
-  return tokens * (saved + passing) * size + (prior_gate ? kPriorCopies * logits : std::min(logits, kMaxLogitsBytes));
+  const std::int64_t tokens = batch * length, logits = tokens * config.vocab_size * size_of(dtype);
+  return tokens * activations_per_token(config, block_options(config, dtype)) * size_of(dtype) +
+         (prior_gate ? kPriorCopies * logits : std::min(logits, kMaxLogitsBytes));
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
@@ -105,9 +74,8 @@ std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source,
 }
 
 Tensor GptModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const cache = dynamic_cast<KvCache*>(&state);
-  check(cache != nullptr, "gpt: next_logits() needs a state made by start()");
-  return gpt.next_logits(ids, *cache, prior_of_last(ids, cache->recent.ids(), gpt.dtype));
+  KvCache& cache = state_of<KvCache>(state, "gpt");
+  return gpt.next_logits(ids, cache, prior_of_last(ids, cache.recent.ids(), gpt.dtype));
 }
 
 }  // namespace maki

@@ -81,14 +81,6 @@ struct Gpt {
   /// Its weight, [V, C].
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
-  /// Number of parameters N without position embeddings and adapters, as nanoGPT counts them.
-  std::int64_t parameter_count() const;
-  /// Number of parameters without embeddings that are only looked up (those of n-grams, and wte if the head has weights
-  /// of its own): the N of flop_per_token().
-  std::int64_t flop_parameter_count() const;
-  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
-  /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
-  double flop_per_token(std::int64_t length) const;
   /// See Model::activation_bytes().
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const;
 
@@ -112,8 +104,7 @@ class GptModel final : public Generator {
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return gpt.loss(batch.ids, batch.targets, options, prior_of_batch(batch, gpt.dtype));
   }
-  double flop_per_token(std::int64_t length) const override { return gpt.flop_per_token(length); }
-  std::int64_t flop_parameter_count() const override { return gpt.flop_parameter_count(); }
+  double attention_flop(std::int64_t length) const override { return maki::attention_flop(gpt.config, length); }
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override {
     return gpt.activation_bytes(batch, length);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -93,12 +94,12 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   return y;
 }
 
-double LinearModel::flop_per_token(std::int64_t length) const {
-  if (maps.empty()) return gpt.flop_per_token(length);
+double LinearModel::attention_flop(std::int64_t length) const {
+  if (maps.empty()) return maki::attention_flop(gpt.config, length);
   const TransformerConfig& c = gpt.config;
   const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
   const double heads = static_cast<double>(c.n_layer * c.n_head);
-  return 6 * static_cast<double>(flop_parameter_count()) + 3 * heads * (state + 2 * maps[0].flop());
+  return 3 * heads * (state + 2 * maps[0].flop());
 }
 
 // Attention of gpt saves the packed projections (3C), here it saves v (C), the features of queries and keys (2·H·F),
@@ -127,17 +128,17 @@ std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& sour
 }
 
 Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {
-  if (auto* const cache = dynamic_cast<KvCache*>(&state); cache != nullptr && maps.empty()) {
-    return gpt.next_logits(ids, *cache, prior_of_last(ids, cache->recent.ids(), gpt.dtype));
+  if (maps.empty()) {
+    KvCache& cache = state_of<KvCache>(state, "linear");
+    return gpt.next_logits(ids, cache, prior_of_last(ids, cache.recent.ids(), gpt.dtype));
   }
-  auto* const sums = dynamic_cast<LinearState*>(&state);
-  check(sums != nullptr && !maps.empty(), "linear: next_logits() needs a state made by start()");
-  check(ids.shape().rank() == 2 && ids.shape()[0] == sums->batch() && ids.shape()[1] >= 1,
-        "linear: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", sums->batch(), ids.shape());
-  const Tensor prior = prior_of_last(ids, sums->recent.ids(), gpt.dtype);  // before the ids are appended to the state
-  const Tensor x = hidden(ids, sums);
+  LinearState& sums = state_of<LinearState>(state, "linear");
+  check(ids.shape().rank() == 2 && ids.shape()[0] == sums.batch() && ids.shape()[1] >= 1,
+        "linear: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", sums.batch(), ids.shape());
+  const Tensor prior = prior_of_last(ids, sums.recent.ids(), gpt.dtype);  // before the ids are appended to the state
+  const Tensor x = hidden(ids, &sums);
   const std::int64_t tokens = ids.shape()[1];
-  return reshape(gpt.with_prior(slice(x, 1, tokens - 1, tokens), prior), {sums->batch(), gpt.config.vocab_size});
+  return reshape(gpt.with_prior(slice(x, 1, tokens - 1, tokens), prior), {sums.batch(), gpt.config.vocab_size});
 }
 
 }  // namespace maki

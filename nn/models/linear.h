@@ -75,11 +75,9 @@ class LinearModel final : public Generator {
   /// With softmax attention the state is ignored: next_logits() passes a KvCache to `gpt`.
   Tensor hidden(const Tensor& ids, LinearState* state = nullptr) const;
 
-  /// 6N, plus three times the operations of the recurrence of each layer: 4·H·F·D for the state, and those of the
-  /// feature map for one query and one key per head. They do not depend on the length. With softmax attention, as of
-  /// Gpt.
-  double flop_per_token(std::int64_t length) const override;
-  std::int64_t flop_parameter_count() const override { return gpt.flop_parameter_count(); }
+  /// Three times the operations of the recurrence of each layer: 4·H·F·D for the state, and those of the feature map
+  /// for one query and one key per head. They do not depend on the length. With softmax attention, as of Gpt.
+  double attention_flop(std::int64_t length) const override;
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
   std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},
                                const Tensor& source_mask = {}) const override;

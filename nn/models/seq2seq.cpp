@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -40,7 +41,8 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
       dtype(scope.dtype()),
       drop{c.dropout},
       source_input(input_of(scope / "encoder", c, c.source_vocab_size)),
-      wte(c.shared_embeddings ? scope / "wte" : scope / "decoder" / "wte", c.vocab_size, c.n_embd, embedding_std(c)),
+      wte(c.shared_embeddings ? scope / "wte" : scope / "decoder" / "wte", c.vocab_size, c.n_embd, embedding_std(c),
+          c.tie_weights),
       target_input(input_of(scope / "decoder", c, c.vocab_size)) {
   const Scope left = scope / "encoder", right = scope / "decoder";
   if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
@@ -95,39 +97,16 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
   return reshape(head(slice(x, 1, tokens - 1, tokens)), {state.batch(), config.vocab_size});
 }
 
-std::int64_t Seq2Seq::parameter_count() const {
-  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
-  const std::int64_t left = block_parameter_count(block_options(config, dtype));
-  const std::int64_t norm = norm_parameter_count(block_options(config, dtype));
-  const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
-  const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
-  return tables * c + source_input.ngram_parameter_count() + target_input.ngram_parameter_count() +
-         config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);
-}
-
-std::int64_t Seq2Seq::flop_parameter_count() const {
-  const std::int64_t looked_up = (source_wte ? config.source_vocab_size : 0) + (lm_head ? config.vocab_size : 0);
-  return parameter_count() - looked_up * config.n_embd - source_input.ngram_parameter_count() -
-         target_input.ngram_parameter_count();
-}
-
-double Seq2SeqModel::flop_per_token(std::int64_t length) const {
-  return 6 * static_cast<double>(flop_parameter_count()) +
-         36 * static_cast<double>(seq2seq.config.n_layer * seq2seq.config.n_embd) * static_cast<double>(length);
-}
-
-// Saved per pair of tokens: by a block of the encoder as in Gpt, but relu keeps only its value; by a block of the
-// decoder another norm (C), the projections of cross-attention (q C, k‖v 2C), its result (C), and a residual sum (C).
-// Around the blocks: scaled embeddings and final norms. Alive at once in backward: as in Gpt, and the gradient of the
-// memory.
+// Saved per pair of tokens by a block of the decoder, beside what one of the encoder saves: another norm (C), the
+// projections of cross-attention (q C, k‖v 2C), its result (C), and a residual sum (C). Around the blocks: scaled
+// embeddings and final norms. Alive at once in backward: also the gradient of the memory.
 std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const Seq2SeqConfig& c = seq2seq.config;
+  const BlockOptions options = block_options(c, seq2seq.dtype);
   const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(seq2seq.dtype);
-  const std::int64_t hidden = feed_forward_width(width, c.activation);
-  const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
-  const std::int64_t left = 8 * width + layer + c.n_head + 4, cross = 6 * width + c.n_head + 2;
-  const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width,
-                     passing = 10 * width + 2 * width * c.ngram.activation_vectors();
+  const std::int64_t cross = 6 * width + c.n_head + 2;
+  const std::int64_t saved = c.n_layer * (2 * saved_by_block(options) + cross) + 4 * width;
+  const std::int64_t passing = passing_in_block(options) + width + 2 * width * c.ngram.activation_vectors();
   return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitsBytes);
 }
 
@@ -139,9 +118,7 @@ std::unique_ptr<State> Seq2SeqModel::start(std::int64_t batch, const Tensor& sou
 }
 
 Tensor Seq2SeqModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const own = dynamic_cast<Seq2SeqState*>(&state);
-  check(own != nullptr, "seq2seq: next_logits() needs a state made by start()");
-  return seq2seq.next_logits(ids, *own);
+  return seq2seq.next_logits(ids, state_of<Seq2SeqState>(state, "seq2seq"));
 }
 
 Seq2SeqState::Seq2SeqState(const Seq2SeqConfig& c, std::vector<CrossKeys> source)

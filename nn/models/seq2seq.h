@@ -96,11 +96,6 @@ struct Seq2Seq {
   /// Recording.
   Tensor next_logits(const Tensor& ids, Seq2SeqState& state) const;
 
-  /// Number of parameters without positions, and the same without tables that are only looked up; both without
-  /// adapters.
-  std::int64_t parameter_count() const;
-  std::int64_t flop_parameter_count() const;
-
   Seq2SeqConfig config;
   DType dtype;  // of the parameters
   Dropout drop;
@@ -125,10 +120,9 @@ class Seq2SeqModel final : public Generator {
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return seq2seq.loss(batch, options);
   }
-  /// 6N + 36·L·C·T: an encoder block and the two attentions of a decoder block take 12·C·T each, as in Gpt. N counts
-  /// the parameters of both sides once, because a token goes through either side once.
-  double flop_per_token(std::int64_t length) const override;
-  std::int64_t flop_parameter_count() const override { return seq2seq.flop_parameter_count(); }
+  /// Three attentions per layer: of an encoder block, and the two of a decoder block. The parameters of both sides
+  /// count once, because a token goes through either side once.
+  double attention_flop(std::int64_t length) const override { return 3 * maki::attention_flop(seq2seq.config, length); }
   /// For `batch` pairs of `length` source and `length` target tokens.
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
   std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},

@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
+#include "nn/state_of.h"
 
 namespace maki {
 namespace {
@@ -34,7 +35,7 @@ TransformerConfig without_positions(TransformerConfig c) {
 TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
     : config(checked(c)),
       dtype(scope.dtype()),
-      wte(scope / "wte", c.vocab_size, c.n_embd),
+      wte(scope / "wte", c.vocab_size, c.n_embd, kInitStd, c.tie_weights),
       input(scope, without_positions(c)),
       encodings(std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, dtype)),
       drop{c.dropout} {
@@ -68,8 +69,9 @@ Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std
 
 // The memory is replaced last, so that it is as before if anything is refused.
 Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options, State* carried) const {
-  auto* const memory = dynamic_cast<SegmentMemory*>(carried);
-  check(carried == nullptr || memory != nullptr, "transformer-xl: loss() needs a state made by make_carried()");
+  constexpr const char* kRule = "loss() needs a state made by make_carried()";
+  SegmentMemory* const memory =
+      carried != nullptr ? &state_of<SegmentMemory>(*carried, "transformer-xl", kRule) : nullptr;
   std::vector<Tensor> entering;
   const Tensor prior = prior_of_batch(batch, net.dtype, memory != nullptr ? memory->recent() : Tensor());
   const Tensor x = net.hidden(batch.ids, memory, &entering);
@@ -91,34 +93,25 @@ std::unique_ptr<State> TransformerXlModel::make_carried(std::int64_t batch) cons
   return std::make_unique<SegmentMemory>(net.config, batch, net.dtype);
 }
 
-std::int64_t TransformerXlModel::flop_parameter_count() const {
-  const TransformerXlConfig& c = net.config;
-  const BlockOptions block = block_options(without_positions(c), net.dtype);
-  return c.vocab_size * c.n_embd + c.n_layer * distance_block_parameter_count(block) +
-         (net.ln_f ? norm_parameter_count(block) : 0);
-}
-
-double TransformerXlModel::flop_per_token(std::int64_t length) const {
+double TransformerXlModel::attention_flop(std::int64_t length) const {
   const TransformerXlConfig& c = net.config;
   const auto n_layer = static_cast<double>(c.n_layer), width = static_cast<double>(c.n_embd);
-  const auto memory = static_cast<double>(c.memory), tokens = static_cast<double>(length);
-  return 6 * static_cast<double>(flop_parameter_count()) + 18 * n_layer * width * (tokens + memory) +
-         (c.memory > 0 ? 12 * n_layer * width * width * memory / tokens : 0);
+  const double projected = static_cast<double>(c.memory) / static_cast<double>(length);
+  return 1.5 * maki::attention_flop(c, length + c.memory) + 12 * n_layer * width * width * projected;
 }
 
-// Saved per token of a block: two norms (2C), queries (C), attention (C), two residual sums (2C), the hidden layer (see
-// Gpt), a few numbers for heads and norms. Saved per token that it attends to: keys and values (2C), the projected
-// encodings of distances (C, once per batch) and, with a memory, what the keys were projected from (C); what entered
-// the block for the memory is part of the carried state. Around the blocks: embedding and final norm. Alive at once in
-// backward: the gradients of a hidden layer and of the residual, or those of queries, keys, values and distances.
+// Saved per token of a block: what a Block saves but keys and values (2C). Saved per token that it attends to: keys and
+// values (2C), the projected encodings of distances (C, once per batch) and, with a memory, what the keys were
+// projected from (C); what entered the block for the memory is part of the carried state. Around the blocks: embedding
+// and final norm. Alive at once in backward: the gradients of a hidden layer and of the residual, or those of queries,
+// keys, values and distances.
 std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const TransformerXlConfig& c = net.config;
+  const BlockOptions options = block_options(without_positions(c), net.dtype);
   const std::int64_t width = c.n_embd, tokens = batch * length, keys = batch * (length + c.memory);
-  const std::int64_t hidden = feed_forward_width(width, c.activation);
-  const std::int64_t layer = (1 + columns_per_output(c.activation)) * hidden;
-  const std::int64_t by_token = tokens * (6 * width + layer + c.n_head + 4);
+  const std::int64_t by_token = tokens * (saved_by_block(options) - 2 * width);
   const std::int64_t by_key = keys * (c.memory > 0 ? 3 : 2) * width + (length + c.memory) * width;
-  const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width) +
+  const std::int64_t passing = std::max(tokens * passing_in_block(options), 3 * tokens * width + 3 * keys * width) +
                                tokens * width * c.ngram.activation_vectors();
   const std::int64_t logits = tokens * c.vocab_size * size_of(net.dtype);
   return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
@@ -136,30 +129,29 @@ std::unique_ptr<State> TransformerXlModel::start(std::int64_t batch, const Tenso
 
 // Every token is looked up before the first is read, so that ids outside the vocabulary are refused in time.
 Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
-  auto* const cache = dynamic_cast<DistanceCache*>(&state);
-  check(cache != nullptr, "transformer-xl: next_logits() needs a state made by start()");
+  DistanceCache& cache = state_of<DistanceCache>(state, "transformer-xl");
   check(Tape::current() == nullptr, "transformer-xl: generation has no gradient; end the Recording before");
-  check(ids.shape().rank() == 2 && ids.shape()[0] == cache->batch() && ids.shape()[1] >= 1,
-        "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache->batch(),
+  check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
+        "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache.batch(),
         ids.shape());
-  const Tensor embedded = net.embed(ids, cache->recent.ids());
-  const Tensor prior = prior_of_last(ids, cache->recent.ids(), net.dtype);
+  const Tensor embedded = net.embed(ids, cache.recent.ids());
+  const Tensor prior = prior_of_last(ids, cache.recent.ids(), net.dtype);
   const std::int64_t tokens = ids.shape()[1];
   Tensor x;
   for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
-    end = std::min(tokens, begin + cache->room());
+    end = std::min(tokens, begin + cache.room());
     x = net.hidden_through(slice(embedded, 1, begin, end), [&](std::size_t i, const Tensor& entering) {
       const DistanceAttention& attn = net.h[i].attn;
       return net.h[i].with_attention(entering, [&](const Tensor& y) {
-        const Tensor& kv = cache->append(i, attn.c_kv(y));
-        return attn.attend(y, kv, cache->distances(i), cache->held() + y.shape()[1]);
+        const Tensor& kv = cache.append(i, attn.c_kv(y));
+        return attn.attend(y, kv, cache.distances(i), cache.held() + y.shape()[1]);
       });
     });
-    cache->advance(end - begin);
+    cache.advance(end - begin);
   }
-  cache->recent.append(ids);
+  cache.recent.append(ids);
   const std::int64_t last = x.shape()[1];
-  return reshape(net.with_prior(slice(x, 1, last - 1, last), prior), {cache->batch(), net.config.vocab_size});
+  return reshape(net.with_prior(slice(x, 1, last - 1, last), prior), {cache.batch(), net.config.vocab_size});
 }
 
 }  // namespace maki

@@ -157,10 +157,9 @@ class TransformerXlModel final : public Generator {
   /// `prior` [B, T, V] is needed if the model has one.
   Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr, const Tensor& prior = {}) const;
 
-  /// 6N, plus 18·L·C for each of T + M keys, which take part in three products instead of two (Gpt::flop_per_token()),
-  /// plus 12·L·C²·M/T: each segment of T tokens projects the keys and values of the memory once more.
-  double flop_per_token(std::int64_t length) const override;
-  std::int64_t flop_parameter_count() const override;
+  /// 18·L·C for each of T + M keys, which take part in three products instead of two, plus 12·L·C²·M/T: each segment of
+  /// T tokens projects the keys and values of the memory once more.
+  double attention_flop(std::int64_t length) const override;
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
   /// A DistanceCache, which belongs to the weights that the model has now.
   std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},

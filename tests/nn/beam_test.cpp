@@ -80,8 +80,7 @@ class TableModel final : public Generator {
   explicit TableModel(std::vector<std::vector<double>> probabilities) : table_(std::move(probabilities)) {}
   const char* kind() const override { return "table"; }
   Tensor loss(const Batch&, const CrossEntropy&, State*) const override { return {}; }
-  double flop_per_token(std::int64_t) const override { return 0; }
-  std::int64_t flop_parameter_count() const override { return 0; }
+  double attention_flop(std::int64_t) const override { return 0; }
   std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::unique_ptr<State> start(std::int64_t batch, const Tensor&, const Tensor&) const override {
     return std::make_unique<TableState>(batch);

@@ -71,10 +71,9 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
       if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
     }
     REQUIRE(names == expected_names(config));
-    REQUIRE(gpt.model.parameter_count() == count);
-    const std::int64_t looked_up =
-        (config.tie_weights ? 0 : config.vocab_size * config.n_embd) + gpt.model.input.ngram_parameter_count();
-    REQUIRE(gpt.model.flop_parameter_count() == count - looked_up);
+    const std::int64_t looked_up = (config.tie_weights ? 0 : config.vocab_size * config.n_embd) +
+                                   (gpt.model.input.ngram ? gpt.model.input.ngram->weight.shape().numel() : 0);
+    REQUIRE(gpt.store.multiplied_numel() == count - looked_up);
   }
 }
 
@@ -101,14 +100,13 @@ TEST_CASE("heads that share keys and values have fewer weights, gains and cached
   REQUIRE(gpt.store.find("h.1.attn.qk_norm").shape() == Shape{18});
   KvCache cache = gpt.model.make_cache(3);
   REQUIRE(cache.tensors().front().second->shape() == Shape{3, config.block_size, 2 * 6});
-  // Attention costs the same per head, and what is missing are 12 rows of each c_attn and 6 gains.
+  // What is missing are 12 rows of each c_attn and 6 gains.
   TransformerConfig full = config;
   full.n_kv_head = 2;
   const SmallGpt all(full);
   REQUIRE(all.store.find("h.1.attn.c_attn.weight").matrices() == 3);
   const std::int64_t fewer = 2 * (12 * 12 + 12 + 6);
-  REQUIRE(all.model.parameter_count() - gpt.model.parameter_count() == fewer);
-  REQUIRE(all.model.flop_per_token(9) - gpt.model.flop_per_token(9) == 6.0 * static_cast<double>(fewer));
+  REQUIRE(all.store.multiplied_numel() - gpt.store.multiplied_numel() == fewer);
   REQUIRE(all.model.activation_bytes(2, 9) - gpt.model.activation_bytes(2, 9) == 2 * 9 * 2 * 2 * 12 * 4);
   config.n_kv_head = 3;
   ParameterStore store;
@@ -120,14 +118,13 @@ TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters 
   ParameterStore store;
   const Gpt model(Scope(store), TransformerConfig{});
   REQUIRE(store.numel() == 124439808);
-  REQUIRE(model.parameter_count() == 124439808 - 1024 * 768);
+  REQUIRE(store.multiplied_numel() == 124439808 - 1024 * 768);  // without positions
   REQUIRE(store.find("wte.weight").shape() == Shape{50257, 768});
   REQUIRE(store.find("wpe.weight").shape() == Shape{1024, 768});
   REQUIRE(store.find("h.11.attn.c_attn.weight").shape() == Shape{3 * 768, 768});
   REQUIRE(store.find("h.3.mlp.c_fc.weight").shape() == Shape{4 * 768, 768});
   REQUIRE(store.find("h.3.mlp.c_proj.weight").shape() == Shape{768, 4 * 768});
-  const double expected = 6.0 * 123653376 + 12.0 * 12 * 12 * 64 * 1024;
-  REQUIRE(model.flop_per_token(1024) == Approx(expected));
+  REQUIRE(attention_flop(model.config, 1024) == 12.0 * 12 * 12 * 64 * 1024);
 }
 
 TEST_CASE("initial values are GPT-2's") {

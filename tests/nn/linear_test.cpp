@@ -168,7 +168,7 @@ TEST_CASE("linear: with softmax attention it is gpt, bit for bit") {
   gpt.randomize(6);
   const Tensor ids = random_ids(2, 9, 7, 8);
   REQUIRE(same_bits(linear.model.logits(ids), gpt.model.logits(ids)));
-  REQUIRE(linear.model.flop_per_token(100) == gpt.model.flop_per_token(100));
+  REQUIRE(linear.model.attention_flop(100) == attention_flop(kSmall, 100));
   REQUIRE(linear.model.activation_bytes(2, 9) == gpt.model.activation_bytes(2, 9));
   const std::unique_ptr<State> state = linear.model.start(2);
   KvCache cache = gpt.model.make_cache(2);
@@ -294,7 +294,7 @@ TEST_CASE("linear: operations per token do not depend on the length") {
   const auto flop = [](const std::string& form, std::int64_t length) {
     ParameterStore store;
     const LinearModel model(Scope(store), {kSmall, parse_attention(form)});
-    return model.flop_per_token(length) - 6 * static_cast<double>(model.flop_parameter_count());
+    return model.attention_flop(length);
   };
   // Two layers with two heads of six columns; 2 operations per product, forward and twice that backward.
   REQUIRE(flop("elu", 100) == 3 * 4 * (2 * 2 * 6 * 6));

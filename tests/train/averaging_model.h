@@ -55,8 +55,7 @@ class AveragingModel final : public Model {
     if (capacity_ == 0) return nullptr;
     return std::make_unique<AveragingState>(batch, capacity_, table.weight.shape()[1], dtype_);
   }
-  double flop_per_token(std::int64_t) const override { return 1; }
-  std::int64_t flop_parameter_count() const override { return 1; }
+  double attention_flop(std::int64_t) const override { return 1; }
   std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 1; }
 
   Embedding table;

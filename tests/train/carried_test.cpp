@@ -316,8 +316,7 @@ TEST_CASE("states of another form are rejected when they are made") {
       state->append(zeros({batch, 1, 3}, DType::float32));
       return state;
     }
-    double flop_per_token(std::int64_t) const override { return 1; }
-    std::int64_t flop_parameter_count() const override { return 1; }
+    double attention_flop(std::int64_t) const override { return 1; }
     std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 1; }
   };
   REQUIRE(

@@ -29,8 +29,7 @@ class Scripted final : public Generator {
   Scripted(std::vector<std::int32_t> script, std::int64_t vocabulary) : script_(std::move(script)), size_(vocabulary) {}
   const char* kind() const override { return "scripted"; }
   Tensor loss(const Batch&, const CrossEntropy&, State*) const override { return {}; }
-  double flop_per_token(std::int64_t) const override { return 0; }
-  std::int64_t flop_parameter_count() const override { return 0; }
+  double attention_flop(std::int64_t) const override { return 0; }
   std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::unique_ptr<State> start(std::int64_t, const Tensor&, const Tensor&) const override {
     return std::make_unique<CountingState>();

@@ -23,8 +23,9 @@ struct Machine : StepTimer {
   explicit Machine(double flop_per_second = kSpeed) : speed(flop_per_second) {}
   StepTime time_step(const Config& c, const VocabSizes& vocab) override {
     ParameterStore planned(dtype_named(c.dtype));
-    const double flop = make_model(c, vocab, Scope(planned))->flop_per_token(c.block_size) *
-                        static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+    const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
+    const double flop =
+        flop_per_token(*model, planned, c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
     spent += busy * flop / speed * kTimedSteps;
     ++asked;
     return {.seconds = busy * flop / speed, .idle_seconds = flop / speed};

@@ -26,8 +26,9 @@ struct SimulatedMachine : StepTimer {
   StepTime time_step(const Config& c, const VocabSizes& vocab) override {
     constexpr double kFlopPerSecond = 1.4e11, kSecondsPerLayer = 5e-4;
     ParameterStore planned(dtype_named(c.dtype));
-    const double flop = make_model(c, vocab, Scope(planned))->flop_per_token(c.block_size) *
-                        static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+    const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
+    const double flop =
+        flop_per_token(*model, planned, c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
     const double seconds = slower * (flop / kFlopPerSecond + kSecondsPerLayer * static_cast<double>(c.n_layer));
     return {.seconds = seconds, .idle_seconds = seconds};
   }

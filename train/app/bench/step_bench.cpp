@@ -56,8 +56,9 @@ StepBench::StepBench(const Workload& workload)
                              kDifferentBatches * workload.config.grad_accum)),
       trainer_(workload.config, *task_) {}
 
-double StepBench::flop_per_step() const {
-  return trainer_.model().flop_per_token(trainer_.config().block_size) * static_cast<double>(tokens_per_step());
+double StepBench::flop_per_step() {
+  return flop_per_token(trainer_.model(), trainer_.store(), trainer_.config().block_size) *
+         static_cast<double>(tokens_per_step());
 }
 
 void StepBench::verify() {

@@ -43,8 +43,8 @@ class StepBench {
 
   Trainer& trainer() { return trainer_; }
   std::int64_t tokens_per_step() const { return task_->tokens_in_step(0); }
-  /// By the convention above: Model::flop_per_token() of block_size tokens, times tokens_per_step().
-  double flop_per_step() const;
+  /// By the convention above: flop_per_token() of the model for block_size tokens, times tokens_per_step().
+  double flop_per_step();
 
  private:
   std::unique_ptr<Task> task_;

@@ -59,7 +59,7 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
   const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
   return {.times = times,
           .tokens = bench.tokens_per_step(),
-          .parameters = bench.trainer().model().flop_parameter_count(),
+          .parameters = bench.trainer().store().multiplied_numel(),
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),

@@ -69,7 +69,7 @@ class GenerateBench {
   std::int64_t tokens() const { return context_; }
   /// Bytes of the parameters that every token reads.
   double weight_bytes() const {
-    return static_cast<double>(model_->flop_parameter_count()) * static_cast<double>(size_of(store_.dtype()));
+    return static_cast<double>(store_.multiplied_numel()) * static_cast<double>(size_of(store_.dtype()));
   }
 
  private:

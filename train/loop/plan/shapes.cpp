@@ -37,7 +37,8 @@ struct Candidate {
 double flop_of_step(const Config& c, const VocabSizes& vocab) {
   ParameterStore planned(dtype_named(c.dtype));
   const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
-  return model->flop_per_token(c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+  return flop_per_token(*model, planned, c.block_size) *
+         static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
 }
 
 // How much longer a step of the recipe takes than the one that is measured.
