@@ -309,13 +309,13 @@ TEST_CASE("the rules between fields") {
                      c.model = "encoder";
                      c.task = "masked";
                    }),
-                   "conv_width: has an effect only if model is gpt or linear; it is encoder; omit --"));
+                   "conv_width: has an effect only if model is gpt or linear; it is encoder; omit `"));
   REQUIRE(contains(said([](Config& c) {
                      c.qk_norm = true;
                      c.model = "seq2seq";
                      c.task = "translate";
                    }),
-                   "qk_norm: has an effect only if model is gpt or linear or encoder; it is seq2seq; omit --"));
+                   "qk_norm: has an effect only if model is gpt or linear or encoder; it is seq2seq; omit `"));
   REQUIRE(said([](Config& c) { c.n_kv_head = 2; }).empty());
   REQUIRE(said([](Config& c) { c.n_kv_head = 4; }).empty());
   REQUIRE(contains(said([](Config& c) { c.n_kv_head = 3; }), "n_kv_head: must be 0 or divide n_head; got 3 and 4"));
@@ -324,7 +324,7 @@ TEST_CASE("the rules between fields") {
         c.n_kv_head = 2;
         c.model = "linear";
       }),
-      "n_kv_head: has an effect only if model is gpt or encoder; it is linear; omit --n-kv-head, or change model"));
+      "n_kv_head: has an effect only if model is gpt or encoder; it is linear; omit `n_kv_head`, or change model"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

@@ -43,8 +43,9 @@ void require(const Config& config, const Field& field, const Condition& conditio
 void require_no_phases(const Config& config, std::span<const std::string> given) {
   for (const char* const name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"}) {
     check(config.phases.empty() || std::ranges::find(given, name) == given.end(),
-          "{}: the configuration contains phases, which fix the learning rate; omit {}, or remove phases from the file",
-          name, find_field(name).option());
+          "{0}: the configuration contains phases, which fix the learning rate; omit `{0}`, or remove phases from the "
+          "file",
+          name);
   }
 }
 
