@@ -191,7 +191,8 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   large.block_size = 1000;  // a document may be shorter
   REQUIRE(make_task(large, corpus)->targets(0) > 0);
   Config xl = config_for_task("transformer-xl");
-  REQUIRE_THROWS_WITH(validate(xl), ContainsSubstring("respect_documents: transformer-xl remembers"));
+  REQUIRE_THROWS_WITH(validate(xl),
+                      ContainsSubstring("respect_documents: has an effect only if model is not transformer-xl"));
   Config encoder = config_for_task("encoder");
   REQUIRE_THROWS_WITH(validate(encoder),
                       ContainsSubstring("respect_documents: has an effect only if task is next_token; it is masked"));
