@@ -59,7 +59,7 @@ int main(int count, char** arguments) {
       .n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = tokens, .vocab_size = 64, .positions = Positions::rotary};
   ParameterStore gpt_store, linear_store;
   const GptModel gpt(Scope(gpt_store), config);
-  const LinearModel linear(Scope(linear_store), {.gpt = config});
+  const LinearModel linear(Scope(linear_store), LinearConfig{config});
   gpt_store.seal(/*seed=*/1);
   linear_store.seal(/*seed=*/1);
   const std::vector<Cost> softmax = costs(gpt, tokens), state = costs(linear, tokens);

@@ -6,6 +6,7 @@
 #include "nn/state_of.h"
 
 namespace maki {
+
 Gpt::Gpt(const Scope& scope, const TransformerConfig& c)
     : config(checked("gpt", c)),
       dtype(scope.dtype()),

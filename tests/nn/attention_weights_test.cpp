@@ -117,7 +117,7 @@ TEST_CASE("the weights of linear attention give what it gave, for every feature 
 
 TEST_CASE("the weights of an encoder and of an encoder–decoder give what their attention gave") {
   ParameterStore store(DType::float64);
-  const Encoder encoder(Scope(store), {.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7});
+  const Encoder encoder(Scope(store), EncoderConfig{kSmall});
   store.seal(1);
   randomize(store, 2);
   for (const ObservedAttention& call : observe_attention([&] { encoder.hidden(random_ids(2, 9, 7, 3)); }))

@@ -127,7 +127,7 @@ TEST_CASE("generation with a prior has the logits of the whole sequence", "[prio
       REQUIRE(worst_difference(small.model, ids, small.model.gpt.logits(ids, prior), pieces) == 0);
     }
     ParameterStore store;
-    LinearModel linear(Scope(store), {.gpt = with_prior(kSmall)});
+    LinearModel linear(Scope(store), LinearConfig{with_prior(kSmall)});
     store.seal(1);
     randomize(store, 5);
     linear.use_prior(std::make_shared<TwoTokens>());

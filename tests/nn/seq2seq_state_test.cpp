@@ -42,8 +42,15 @@ int compare(const Seq2SeqConfig& config, DType dtype, std::int64_t batch, std::i
 TEST_CASE("seq2seq: logits step by step are those of the parallel pass, bit for bit") {
   std::vector<Seq2SeqConfig> configs = seq2seq_variants();
   // 70 tokens on both sides are more than one block of keys, and a head size of 20 is not a multiple of a vector.
-  configs.push_back(
-      {.n_layer = 1, .n_head = 2, .n_embd = 40, .source_vocab_size = 30, .vocab_size = 33, .block_size = 70});
+  configs.push_back({{.n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 40,
+                      .block_size = 70,
+                      .vocab_size = 33,
+                      .activation = Activation::relu,
+                      .norm_order = NormOrder::post,
+                      .positions = Positions::sinusoidal},
+                     30});
   const ThreadsScope one(1);
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);

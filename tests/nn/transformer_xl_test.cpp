@@ -53,7 +53,7 @@ TEST_CASE("transformer-xl: losses, memories and all gradients of three segments 
   const Fixture f = read_fixture("transformer_xl");
   ParameterStore store(DType::float64);
   const TransformerXlModel model(
-      Scope(store), {.n_layer = 2, .n_head = 2, .n_embd = 6, .vocab_size = 7, .block_size = 4, .memory = 5});
+      Scope(store), TransformerXlConfig{{.n_layer = 2, .n_head = 2, .n_embd = 6, .block_size = 4, .vocab_size = 7}, 5});
   store.seal(1);
   for (const auto& parameter : store.parameters()) {
     const Tensor& value = f["parameter." + parameter->name()];
