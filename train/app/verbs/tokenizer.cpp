@@ -10,7 +10,6 @@
 #include "data/io/number.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/choose_checkpoint.h"
 #include "train/run/checkpoint.h"
@@ -37,12 +36,11 @@ Facts facts_of(const Tokenizer& tokenizer) {
               .rule = {},
               .vocab_size = tokenizer.vocab_size(),
               .added = {}};
-  facts.normalize = to_string(normalization_of(tokenizer));
-  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
-  if (bpe != nullptr) {
-    facts.rule = bpe->parts().rule;
-    facts.merges = std::ssize(bpe->parts().merges);
-    facts.added = bpe->parts().added;
+  facts.normalize = to_string(tokenizer.normalization());
+  if (const BpeParts* const bpe = tokenizer.bpe_parts()) {
+    facts.rule = bpe->rule;
+    facts.merges = std::ssize(bpe->merges);
+    facts.added = bpe->added;
   }
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     if (!is_added(facts.added, id) && tokenizer.bytes(id).size() > tokenizer.bytes(facts.longest).size())

@@ -1,7 +1,5 @@
 #include "train/run/config/configured_tokenizer.h"
 
-#include "data/tokenizer/normalized_tokenizer.h"
-
 namespace maki {
 
 TokenizerOptions tokenizer_options(const Config& config) {
@@ -10,8 +8,8 @@ TokenizerOptions tokenizer_options(const Config& config) {
 
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config) {
   config.tokenizer = tokenizer.kind();
-  if (tokenizer.kind() == "bpe") config.vocab_size = tokenizer.vocab_size();
-  config.normalize = to_string(normalization_of(tokenizer));
+  if (tokenizer_kind(config.tokenizer).has_limit) config.vocab_size = tokenizer.vocab_size();
+  config.normalize = to_string(tokenizer.normalization());
 }
 
 }  // namespace maki

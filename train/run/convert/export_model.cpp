@@ -69,10 +69,6 @@ void require_gelu_tanh(const std::string& activation, const ExportOptions& optio
       target);
 }
 
-bool is_plain_char_tokenizer(const Tokenizer& tokenizer) {
-  return tokenizer.kind() == "char" && tokenizer.save().starts_with("maki char ");
-}
-
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written) {
   write_output(fs, path, {text_bytes(text)});
   written.push_back(path);
