@@ -46,10 +46,10 @@ struct Parser {
 // convert: --json = x". "RUN is required" stays.
 std::string parse_error_text(const CLI::ParseError& error) {
   const std::string words = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-    return words.substr(0, words.find(':')) + ": needs a value";
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (kind == CLI::ExitCodes::ArgumentMismatch) return words.substr(0, words.find(':')) + ": needs a value";
   const std::size_t option = words.find("--");
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
+  if (kind == CLI::ExitCodes::ConversionError && option != std::string::npos) {
     return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
   }
   return words;

@@ -20,7 +20,9 @@ struct ExportOptions {
 /// A format to export to: a row of the table in export_model.cpp.
 struct ExportFormat {
   const char *name, *help;
-  bool is_directory;  ///< what it writes
+  bool is_directory;     ///< what it writes
+  bool has_number_type;  ///< whether it takes ExportOptions::gguf_type
+  bool is_tanh;          ///< whether its program computes the tanh form of GELU alone: ExportOptions::gelu_as_tanh
   /// Writes the files and returns their paths; of a run, that of its checkpoint alone.
   std::vector<std::string> (*write)(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
 };
