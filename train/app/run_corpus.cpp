@@ -83,7 +83,7 @@ CorpusOptions corpus_options(const Config& config) {
       .include = config.include,
       .exclude = config.exclude,
       .documents = {.files = config.documents, .separator = config.document_separator, .json_field = config.json_field},
-      .lines = task_rule(config).reads_source || task_rule(config).labels};
+      .lines = !task_rule(config).plain_text()};
 }
 
 const std::vector<std::string>& reading_fields() {

@@ -34,7 +34,7 @@ PairTokenizers check_vocabulary(const CheckpointState& state) {
     check(order == state.config.ngram_prior,
           "its n-gram counts are for n-grams of {}, but its model is for those of {}", order, state.config.ngram_prior);
   }
-  if (task.reads_source || task.labels) return tokenizers;
+  if (!task.plain_text()) return tokenizers;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
   // A token is a character or at least a byte, or ends a document. A character has at most 4 bytes, and its normal form
   // at most 18 characters.

@@ -126,34 +126,35 @@ void check_options(const EvalOptions& o) {
 // Options that do not apply to every kind of model.
 void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
   const Config& config = loaded.state.config;
-  const std::string task = task_rule(config).name;
-  check(o.translation_only.empty() || task_rule(config).reads_source,
+  const TaskRule& task = task_rule(config);
+  check(o.translation_only.empty() || task.reads_source,
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
         config.model);
-  check((!o.adapting.adapt && o.against.empty()) || task == "next_token",
+  check((!o.adapting.adapt && o.against.empty()) || task.predicts_next,
         "eval: --adapt and --against apply only to a model that predicts the next token of a text; the task of {} is "
         "{}; omit them",
-        o.run, task);
-  check(!o.stride || task == "next_token",
+        o.run, task.name);
+  check(!o.stride || task.predicts_next,
         "eval: --stride applies only to a model that predicts the next token of a text; the task of {} is {}; omit it",
-        o.run, task);
+        o.run, task.name);
   check(!o.stride || loaded.model->make_carried(1) == nullptr,
         "eval: --stride is for models that see nothing before their window; {} of {} remembers what it has read; omit "
         "it",
         config.model, o.run);
   check(!o.stride || *o.stride <= config.block_size,
         "stride: must be between 1 and {}, the context of the model; got {}", config.block_size, o.stride.value_or(0));
-  check(!o.per_file || task == "next_token" || task == "masked",
-        "eval: --per-file applies only to a model of plain text; the task of {} is {}; omit it", o.run, task);
-  check(!o.by_position || task != "classify",
-        "eval: --by-position applies only to a model that predicts tokens; the task of {} is {}; omit it", o.run, task);
+  check(!o.per_file || task.plain_text(),
+        "eval: --per-file applies only to a model of plain text; the task of {} is {}; omit it", o.run, task.name);
+  check(!o.by_position || !task.labels,
+        "eval: --by-position applies only to a model that predicts tokens; the task of {} is {}; omit it", o.run,
+        task.name);
 }
 
 // What --adapt and --against report beside the ordinary loss.
 void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus, const Task& task,
                      std::vector<ReportLine>& measured) {
   if (!o.adapting.adapt && o.against.empty()) return;
-  const auto& text_task = dynamic_cast<const LanguageModelTask&>(task);
+  const LanguageModelTask& text_task = *task.as_language_model();
   const EvalText& text = text_task.text();
   const Dataset& data = text_task.dataset();
   const double characters = static_cast<double>(text.characters);

@@ -65,7 +65,7 @@ void print_text(const LoadedModel& loaded, const MaskedText& masked,
 }
 
 const Encoder& masked_model(const LoadedModel& loaded) {
-  check(std::string_view(task_rule(loaded.state.config).name) == "masked",
+  check(task_rule(loaded.state.config).fills_masks,
         "{}: is a model of kind {} for the task {}, which fills no masks; use a run of the task masked, which --model "
         "encoder learns",
         loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
