@@ -40,24 +40,21 @@ MuonOptions muon_options(const HyperParameters& h) {
           .eps = h.eps.value_or(defaults.eps)};
 }
 
-struct Row {
-  const char *name, *help;
-  Made (*make)(ParameterStore& store, const HyperParameters& h);
-};
-constexpr Row kOptimizerRows[] = {
-    {"adamw", "decoupled weight decay",
+constexpr OptimizerKind kOptimizerRows[] = {
+    {"adamw", "decoupled weight decay", true, 0, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
      }},
-    {"adam", "weight decay added to the gradient",
+    {"adam", "weight decay added to the gradient", true, 0, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
      }},
-    {"sgd", "momentum if above 0",
+    {"sgd", "momentum if above 0", false, 0, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Sgd>(store, sgd_options(h));
      }},
-    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest",
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", true, MuonOptions().momentum,
+     true,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Muon>(store, muon_options(h));
      }},
@@ -67,8 +64,10 @@ constexpr Table kOptimizers("optimizer", kOptimizerRows);
 }  // namespace
 
 Made make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store) {
-  return kOptimizers.row(name).make(store, hyper);
+  return optimizer_kind(name).make(store, hyper);
 }
+
+const OptimizerKind& optimizer_kind(std::string_view name) { return kOptimizers.row(name); }
 
 std::vector<std::string> optimizer_names() { return kOptimizers.names(); }
 

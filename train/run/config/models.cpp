@@ -16,6 +16,7 @@ struct ModelKind {
   std::span<const char* const> tasks;              // the first is the default
   const char *norm_order, *positions, *attention;  // the defaults
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
+  bool is_planned = false;
 };
 
 constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
@@ -25,7 +26,8 @@ constexpr ModelKind kModelKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
-     }},
+     },
+     /*is_planned=*/true},
     {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
@@ -34,7 +36,8 @@ constexpr ModelKind kModelKinds[] = {
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{gpt_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
-     }},
+     },
+     /*is_planned=*/true},
     {"encoder", kReadsText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<EncoderModel>(scope, encoder_config(config, vocab));
@@ -59,6 +62,8 @@ std::vector<std::string> tasks_of_model(const std::string& model) {
   const ModelKind& kind = kModels.row(model);
   return {kind.tasks.begin(), kind.tasks.end()};
 }
+
+bool is_planned(const std::string& model) { return kModels.row(model).is_planned; }
 
 void fill_open_fields(Config& config) {
   const ModelKind& kind = kModels.row(config.model);
