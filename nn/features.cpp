@@ -150,17 +150,6 @@ FeatureMap::FeatureMap(const Scope& scope, const AttentionForm& form, std::int64
   if (vectors_ != nullptr) vectors_->set_multiplied(false);  // flop() counts them
 }
 
-double FeatureMap::floor() const {
-  switch (form_.kind) {
-    case AttentionForm::Kind::random:
-      return 1e-30;
-    case AttentionForm::Kind::nystrom:
-      return 0.1;
-    default:
-      return 0;
-  }
-}
-
 double FeatureMap::flop() const {
   const double m = static_cast<double>(features_), d = static_cast<double>(head_size_);
   if (form_.kind == AttentionForm::Kind::random) return 2 * m * d;

@@ -27,6 +27,10 @@ struct AttentionForm {
   Kind kind = Kind::softmax;
   std::int64_t features = 0;  ///< M, for random and nystrom
 
+  /// LinearAttention::floor for these features: 1e-30 for random ones, which may all underflow; 0.1 for those of
+  /// landmarks, whose products need not be positive; 0, which is none, otherwise. Both numbers were chosen without a
+  /// measurement.
+  double floor() const { return kind == Kind::random ? 1e-30 : kind == Kind::nystrom ? 0.1 : 0; }
   bool operator==(const AttentionForm&) const = default;
 };
 /// "softmax", "elu", "random:M" or "nystrom:M", with M in digits.
@@ -55,7 +59,7 @@ Tensor random_projection(const RandomStream& stream, std::int64_t m, std::int64_
 /// The gradient flows through x alone.
 Tensor nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
 /// nystrom_features(), divided by the largest k(x)_i of each row. Here the gradient does flow through that number,
-/// because a bound on the denominator (FeatureMap::floor()) makes attention depend on it.
+/// because a bound on the denominator (AttentionForm::floor()) makes attention depend on it.
 Tensor stable_nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
 /// K^(−1/2) [M, M] of landmarks [M, D], float64: inverse_square_root() with a cutoff of 1e-6.
 Tensor nystrom_root(const Tensor& landmarks);
@@ -82,10 +86,7 @@ class FeatureMap {
 
   /// Features of one head: M, or for elu, which maps each column by itself, D.
   std::int64_t features() const { return features_; }
-  /// LinearAttention::floor for these features: 1e-30 for random ones, which may all underflow; 0.1 for those of
-  /// landmarks, whose products need not be positive; 0, which is none, for elu. Both numbers were chosen without a
-  /// measurement.
-  double floor() const;
+  double floor() const { return form_.floor(); }
   /// Features of the queries and of the keys of all heads: [B, T, C] → [B, T, H·features()].
   Tensor queries(const Tensor& q) const { return apply(q, true); }
   Tensor keys(const Tensor& k) const { return apply(k, false); }

@@ -40,25 +40,21 @@ MuonOptions muon_options(const HyperParameters& h) {
           .eps = h.eps.value_or(defaults.eps)};
 }
 
-struct Row {
-  const char *name, *help;
-  double momentum;  // of its options
-  Made (*make)(ParameterStore& store, const HyperParameters& h);
-};
-constexpr Row kOptimizerRows[] = {
-    {"adamw", "decoupled weight decay", 0,
+constexpr OptimizerKind kOptimizerRows[] = {
+    {"adamw", "decoupled weight decay", true, 0, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
      }},
-    {"adam", "weight decay added to the gradient", 0,
+    {"adam", "weight decay added to the gradient", true, 0, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
      }},
-    {"sgd", "momentum if above 0", SgdOptions().momentum,
+    {"sgd", "momentum if above 0", false, SgdOptions().momentum, false,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Sgd>(store, sgd_options(h));
      }},
-    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", MuonOptions().momentum,
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", true, MuonOptions().momentum,
+     true,
      [](ParameterStore& store, const HyperParameters& h) -> Made {
        return std::make_unique<Muon>(store, muon_options(h));
      }},
@@ -68,12 +64,12 @@ constexpr Table kOptimizers("optimizer", kOptimizerRows);
 }  // namespace
 
 Made make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store) {
-  return kOptimizers.row(name).make(store, hyper);
+  return optimizer_kind(name).make(store, hyper);
 }
 
-std::vector<std::string> optimizer_names() { return kOptimizers.names(); }
+const OptimizerKind& optimizer_kind(std::string_view name) { return kOptimizers.row(name); }
 
-double usual_momentum(std::string_view name) { return kOptimizers.row(name).momentum; }
+std::vector<std::string> optimizer_names() { return kOptimizers.names(); }
 
 std::string optimizer_help() { return "optimizer (" + kOptimizers.help() + ")"; }
 

@@ -23,13 +23,22 @@ struct HyperParameters {
   std::optional<double> weight_decay = {};                 ///< all
 };
 
+/// What a configuration and a plan have to know about an optimizer: a row of the table in make_optimizer.cpp.
+struct OptimizerKind {
+  const char *name, *help;
+  bool adaptive;     ///< whether the lengths of its steps do not depend on those of the gradients, as for adamw
+  double momentum;   ///< HyperParameters::momentum of a new run
+  bool matrix_rate;  ///< whether it has HyperParameters::matrix_factor
+  std::unique_ptr<Optimizer> (*make)(ParameterStore& store, const HyperParameters& hyper);
+};
+/// The row of this name. Throws Error, suggesting the most similar name, if there is none.
+const OptimizerKind& optimizer_kind(std::string_view name);
+
 /// The optimizer of this name. The store need not be sealed yet, and must outlive the optimizer. Throws Error for a
 /// name that is not in the table, suggesting the most similar one, and for hyper-parameters that are out of range.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store);
 
 std::vector<std::string> optimizer_names();
-/// The momentum of the optimizer's own options; 0 if it has none. Throws Error for a name that is not in the table.
-double usual_momentum(std::string_view name);
 /// A line of help: every name with what distinguishes it.
 std::string optimizer_help();
 

@@ -102,8 +102,13 @@ std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kBpeTokenizer = {"bpe", "frequent sequence of bytes", "maki bpe tokenizer 1\n", make_bpe,
-                                               load_bpe};
+constinit const TokenizerKind kBpeTokenizer = {"bpe",
+                                               "frequent sequence of bytes",
+                                               Vocabulary::learned,
+                                               "maki bpe tokenizer 1\n",
+                                               make_bpe,
+                                               load_bpe,
+                                               /*has_limit=*/true};
 
 std::string BpeTokenizer::save_encoding() const {
   std::string saved(kBpeTokenizer.header);

@@ -38,6 +38,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer& operator=(const BpeTokenizer&) = delete;
 
   std::string kind() const override { return "bpe"; }
+  const BpeParts* bpe_parts() const override { return &parts_; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(parts_.tokens.size()); }
   std::size_t token_bound(std::string_view text) const override { return text.size(); }
   std::vector<std::int32_t> encode(std::string_view text) const override;
@@ -50,8 +51,6 @@ class BpeTokenizer final : public Tokenizer {
   bool finds_added_tokens() const override { return added_.any_always(); }
   std::string_view bytes(std::int32_t id) const override;
   std::size_t next_cut(std::string_view text, std::size_t at) const override;
-
-  const BpeParts& parts() const { return parts_; }
 
  protected:
   std::string save_encoding() const override;

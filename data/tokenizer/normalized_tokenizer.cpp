@@ -2,7 +2,6 @@
 
 #include "data/io/error.h"
 #include "data/io/utf8.h"
-#include "data/tokenizer/bpe_tokenizer.h"
 
 namespace maki {
 namespace {
@@ -12,16 +11,6 @@ bool is_ascii_letter_or_digit(char c) {
 }
 
 }  // namespace
-
-Normalization normalization_of(const Tokenizer& tokenizer) {
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  return normalized == nullptr ? Normalization::none : normalized->form();
-}
-
-const BpeTokenizer* byte_level_bpe(const Tokenizer& tokenizer) {
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  return dynamic_cast<const BpeTokenizer*>(normalized == nullptr ? &tokenizer : &normalized->inner());
-}
 
 std::unique_ptr<Tokenizer> NormalizedTokenizer::load(std::string_view saved) {
   const std::size_t end = std::min(saved.find('\n'), saved.size());

@@ -19,10 +19,9 @@ class NormalizedTokenizer final : public Tokenizer {
   /// Restores one from the bytes of save() that follow kHeader. Throws CorpusError if they are damaged.
   static std::unique_ptr<Tokenizer> load(std::string_view saved);
 
-  const Tokenizer& inner() const { return *inner_; }
-  Normalization form() const { return form_; }
-
   std::string kind() const override { return inner_->kind(); }
+  Normalization normalization() const override { return form_; }
+  const BpeParts* bpe_parts() const override { return inner_->bpe_parts(); }
   std::int64_t vocab_size() const override { return inner_->vocab_size(); }
   std::size_t token_bound(std::string_view text) const override { return inner_->token_bound(text); }
   /// Characters as they are in the text, if their own normal form has a character that the vocabulary lacks; if only a
@@ -46,12 +45,5 @@ class NormalizedTokenizer final : public Tokenizer {
   std::unique_ptr<Tokenizer> inner_;
   Normalization form_;
 };
-
-class BpeTokenizer;
-
-/// How the tokenizer normalizes text.
-Normalization normalization_of(const Tokenizer& tokenizer);
-/// The tokenizer, or the one that encodes what it normalizes, if that is byte-level BPE; else null.
-const BpeTokenizer* byte_level_bpe(const Tokenizer& tokenizer);
 
 }  // namespace maki

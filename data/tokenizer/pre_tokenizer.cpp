@@ -14,23 +14,25 @@ namespace {
 // A rule as PCRE2 runs it and as a tokenizer.json writes it. In the former, \s stands only in classes, and quantifiers
 // are possessive where what follows cannot match anyway, so that nothing is remembered for backtracking.
 struct Rule {
-  const char *name, *pcre, *expression;
+  const char* name;
+  bool cuts_at_spaces;  // whether a space begins a new piece after any character that is not white space
+  const char *pcre, *expression;
 };
 
 constexpr Rule kRules[] = {
-    {"gpt2", R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|[\s]++\z|[\s]+(?![^\s])|[\s])",
+    {"gpt2", true, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|[\s]++\z|[\s]+(?![^\s])|[\s])",
      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
-    {"cl100k",
+    {"cl100k", false,
      R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|)"
      R"([\s]*[\r\n]+|[\s]+(?![^\s])|[\s]+)",
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
      R"(\s+(?!\S)|\s+)"},
-    {"qwen2",
+    {"qwen2", false,
      R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*+|)"
      R"([\s]*[\r\n]+|[\s]+(?![^\s])|[\s]+)",
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
      R"(\s+(?!\S)|\s+)"},
-    {"o200k",
+    {"o200k", false,
      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
      R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|[\s]*[\r\n]+|[\s]+(?![^\s])|[\s]+)",
@@ -60,14 +62,14 @@ std::size_t space_size(std::string_view text) {
 }
 
 // Whether a space after this text, which is not empty, certainly begins a new piece: see next_cut().
-bool ends_piece(std::string_view text, bool gpt2) {
+bool ends_piece(std::string_view text, bool cuts_at_spaces) {
   constexpr std::size_t kMaxContinuations = 3;
   std::size_t size = 1;
   while (size <= kMaxContinuations && size < text.size() && is_continuation(text[text.size() - size])) ++size;
   std::string_view last = text.substr(text.size() - size);
   if (well_formed_size(last) != last.size()) return true;  // bytes that are not UTF-8
   const char32_t c = next_code_point(last);
-  if (gpt2) return !is_white_space(c);
+  if (cuts_at_spaces) return !is_white_space(c);
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= 0x3041 && c <= 0x3096) ||
          (c >= 0x30A1 && c <= 0x30FA) || (c >= 0x4E00 && c <= 0x9FFC) || (c >= 0xAC00 && c <= 0xD7A3);
 }
@@ -86,7 +88,7 @@ bool is_white_space(char32_t c) {
 }
 
 struct PreTokenizer::Compiled {
-  explicit Compiled(const Rule& rule) : gpt2(std::string_view(rule.name) == "gpt2") {
+  explicit Compiled(const Rule& rule) : cuts_at_spaces(rule.cuts_at_spaces) {
     const std::string pattern = with_unicode_space(rule.pcre);
     int error = 0;
     PCRE2_SIZE at = 0;
@@ -121,7 +123,7 @@ struct PreTokenizer::Compiled {
   }
 
   pcre2_code* code = nullptr;
-  bool gpt2, jit = false;
+  bool cuts_at_spaces, jit = false;
 };
 
 PreTokenizer::PreTokenizer(const std::string& rule) : rule_(rule) {
@@ -147,7 +149,7 @@ void PreTokenizer::split(std::string_view text, const std::function<void(std::st
 
 std::size_t PreTokenizer::next_cut(std::string_view text, std::size_t at) const {
   for (at = std::max<std::size_t>(at, 1); at < text.size(); ++at) {
-    if (space_size(text.substr(at)) > 0 && ends_piece(text.substr(0, at), compiled_->gpt2)) return at;
+    if (space_size(text.substr(at)) > 0 && ends_piece(text.substr(0, at), compiled_->cuts_at_spaces)) return at;
   }
   return text.size();
 }

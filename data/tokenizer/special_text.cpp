@@ -11,8 +11,8 @@
 namespace maki {
 
 bool has_specials(const Tokenizer& tokenizer) {
-  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
-  return bpe != nullptr && !bpe->parts().added.empty();
+  const BpeParts* const bpe = tokenizer.bpe_parts();
+  return bpe != nullptr && !bpe->added.empty();
 }
 
 std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
@@ -21,10 +21,10 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
       "special: needs a vocabulary with special tokens; the tokenizer, of the kind {}, has none; omit the "
       "option",
       tokenizer.kind());
-  BpeParts parts = byte_level_bpe(tokenizer)->parts();
+  BpeParts parts = *tokenizer.bpe_parts();
   for (AddedToken& token : parts.added) token.always = true;
   std::unique_ptr<Tokenizer> finding = std::make_unique<BpeTokenizer>(std::move(parts));
-  const Normalization form = normalization_of(tokenizer);
+  const Normalization form = tokenizer.normalization();
   if (form != Normalization::none) finding = std::make_unique<NormalizedTokenizer>(std::move(finding), form);
   finding->set_use(tokenizer.use());
   return finding;
@@ -32,13 +32,13 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
 
 std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
   constexpr std::size_t kMaxListed = 8;
-  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
+  const BpeParts* const bpe = tokenizer.bpe_parts();
   if (bpe == nullptr) return "";
   std::vector<AddedToken> unread;
-  std::ranges::copy_if(bpe->parts().added, std::back_inserter(unread), [](const AddedToken& t) { return !t.always; });
+  std::ranges::copy_if(bpe->added, std::back_inserter(unread), [](const AddedToken& t) { return !t.always; });
   if (unread.empty()) return "";
   std::map<std::int32_t, std::int64_t> counts;
-  AddedTokens(unread, bpe->parts().tokens)
+  AddedTokens(unread, bpe->tokens)
       .split(
           text, Normalization::none, /*specials=*/true, [](std::string_view) {},
           [&](std::int32_t id) { ++counts[id]; });

@@ -98,6 +98,13 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
 
 std::vector<std::string> tokenizer_names() { return kTokenizerKinds.names(); }
 
+const TokenizerKind& tokenizer_kind(std::string_view name) { return *kTokenizerKinds.row<CorpusError>(name); }
+
+bool is_by_character(const Tokenizer& tokenizer) {
+  return tokenizer_kind(tokenizer.kind()).vocabulary == Vocabulary::characters &&
+         tokenizer.normalization() == Normalization::none;
+}
+
 std::string tokenizer_help() {
   std::vector<std::string> units;
   for (const TokenizerKind* const kind : kTokenizerKinds) units.push_back(fmt::format("per {}", kind->unit));
@@ -106,7 +113,7 @@ std::string tokenizer_help() {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,
                                           const TokenizerOptions& options) {
-  const TokenizerKind& row = *kTokenizerKinds.row<CorpusError>(kind);
+  const TokenizerKind& row = tokenizer_kind(kind);
   if (options.normalization == Normalization::none) return row.make(text, options);
   const auto normalized = [&](const TextToLearn::Pieces& pieces) {
     std::vector<std::string> texts;

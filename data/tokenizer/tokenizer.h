@@ -20,17 +20,23 @@
 
 namespace maki {
 
+struct BpeParts;
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  virtual std::string kind() const = 0;  ///< "bpe", "byte", "char", "word"
+  virtual std::string kind() const = 0;  ///< the name of a TokenizerKind
   virtual std::int64_t vocab_size() const = 0;
   /// The ids of the tokens that end a text: those of use() or, if it names none, the special token that the vocabulary
   /// has for this, if it has one.
   std::vector<std::int32_t> ends() const;
   /// The first of these, which ends a document; none if the vocabulary has no such token.
   std::optional<std::int32_t> end_of_text() const;
+  /// How text is normalized before it is encoded.
+  virtual Normalization normalization() const { return Normalization::none; }
+  /// The vocabulary and merges of byte-level BPE, with or without normalization; null for other kinds.
+  virtual const BpeParts* bpe_parts() const { return nullptr; }
   /// How the model uses the tokens, as far as that was said.
   const TokenUse& use() const { return use_; }
   /// Throws CorpusError unless all ids are in [0, vocab_size). Call it before the tokenizer is shared.
@@ -108,23 +114,37 @@ struct TextToLearn {
 
 /// What a new tokenizer is like.
 struct TokenizerOptions {
-  std::int64_t vocab_size = 1024;  ///< bpe: the largest size of the vocabulary
+  std::int64_t vocab_size = 1024;  ///< the largest size of the vocabulary, for kinds with a limit
   Normalization normalization = Normalization::none;
+};
+
+/// What the tokens of a vocabulary are.
+enum class Vocabulary : std::uint8_t {
+  bytes,       ///< all 256, whatever the text
+  characters,  ///< those that occur in the text
+  learned      ///< what is frequent in the text
 };
 
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.
 struct TokenizerKind {
   const char* name;
   const char* unit;  ///< what one token stands for, as the help says it: "character"
+  Vocabulary vocabulary;
   /// The first line of the saved form, which names the kind and the version.
   std::string_view header;
   /// Creates a tokenizer with the vocabulary of a text.
   std::unique_ptr<Tokenizer> (*make)(const TextToLearn& text, const TokenizerOptions& options);
   /// Restores a tokenizer from the bytes that follow the header. Throws CorpusError if they are damaged.
   std::unique_ptr<Tokenizer> (*load)(std::string_view saved);
+  bool has_limit = false;     ///< whether TokenizerOptions::vocab_size limits the vocabulary
+  bool spaced_words = false;  ///< whether the token of a word includes the space before it
 };
 
 std::vector<std::string> tokenizer_names();
+/// The row of this name. Throws CorpusError, which suggests the nearest name, if there is none.
+const TokenizerKind& tokenizer_kind(std::string_view name);
+/// Whether each token is one character of the text, which is encoded as it is.
+bool is_by_character(const Tokenizer& tokenizer);
 /// A line of help: what one token stands for in each kind.
 std::string tokenizer_help();
 /// A new tokenizer of a kind, with the vocabulary of a text, which is not needed afterwards. Throws CorpusError for a

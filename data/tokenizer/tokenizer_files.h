@@ -28,10 +28,12 @@ std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
 
-/// The text of a tokenizer.json that describes a byte-level BPE or byte tokenizer. Throws CorpusError for other kinds.
+/// Whether the tokens are bytes or byte-level BPE, which other programs know.
+bool is_byte_level(const Tokenizer& tokenizer);
+/// The text of a tokenizer.json. Throws CorpusError unless is_byte_level().
 std::string tokenizer_json(const Tokenizer& tokenizer);
 
-/// The vocabulary of a byte-level BPE or byte tokenizer, in the characters with which GPT-2 writes bytes.
+/// The vocabulary of a tokenizer that is_byte_level(), in the characters with which GPT-2 writes bytes.
 struct BpeVocabulary {
   std::vector<std::string> tokens;  ///< by id; added tokens as they are
   std::vector<std::string> merges;  ///< two tokens with a space between them, in order of rank
@@ -39,7 +41,7 @@ struct BpeVocabulary {
   std::string rule = "gpt2";        ///< of the pre-tokenizer
   bool whole_pieces = false;        ///< BpeParts::whole_pieces
 };
-/// Throws CorpusError for tokenizers of other kinds.
+/// Throws CorpusError unless is_byte_level().
 BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer);
 
 }  // namespace maki

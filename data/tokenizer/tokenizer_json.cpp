@@ -48,8 +48,9 @@ class Parser final : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
-    if (dynamic_cast<const nlohmann::detail::parse_error*>(&error) == nullptr)
-      fail<CorpusError>("tokenizer: the text must be JSON with numbers that can be represented");
+    constexpr int kNumberOverflow = 406;  // json.exception.out_of_range.406
+    check<CorpusError>(error.id != kNumberOverflow,
+                       "tokenizer: the text must be JSON with numbers that can be represented");
     fail<CorpusError>("tokenizer: the text must be valid JSON; byte {} is not", at);
   }
 

@@ -7,26 +7,17 @@
 #include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
 namespace {
-
-const BpeParts* parts_of(const Tokenizer& tokenizer) {
-  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
-  check<CorpusError>(bpe != nullptr || tokenizer.kind() == "byte",
-                     "tokenizer: only byte-level BPE and bytes can be written for other programs; the kind is {}",
-                     tokenizer.kind());
-  return bpe == nullptr ? nullptr : &bpe->parts();
-}
 
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string normalizer_json(const Tokenizer& tokenizer) {
-  const Normalization form = normalization_of(tokenizer);
+  const Normalization form = tokenizer.normalization();
   if (form == Normalization::none) return "null";
   return form == Normalization::nfc ? R"({"type": "NFC"})" : R"({"type": "NFKC"})";
 }
@@ -52,8 +43,15 @@ void write_list(std::string& out, const Items& items, const Write& write) {
 
 }  // namespace
 
+bool is_byte_level(const Tokenizer& tokenizer) {
+  return tokenizer.bpe_parts() != nullptr || tokenizer_kind(tokenizer.kind()).vocabulary == Vocabulary::bytes;
+}
+
 BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer) {
-  const BpeParts* const parts = parts_of(tokenizer);
+  check<CorpusError>(is_byte_level(tokenizer),
+                     "tokenizer: only byte-level BPE and bytes can be written for other programs; the kind is {}",
+                     tokenizer.kind());
+  const BpeParts* const parts = tokenizer.bpe_parts();
   BpeVocabulary vocabulary;
   if (parts != nullptr) {
     vocabulary.added = parts->added;

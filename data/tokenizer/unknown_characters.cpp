@@ -7,7 +7,6 @@
 #include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 
 namespace maki {
 namespace {
@@ -38,7 +37,7 @@ std::string without(std::string_view text, const Counts& unknown, const std::str
 // which one was left out may combine to another unknown one.
 std::string known_part(const Tokenizer& tokenizer, std::string_view text, const std::string& replacement,
                        std::int64_t& count) {
-  const Normalization form = normalization_of(tokenizer);
+  const Normalization form = tokenizer.normalization();
   std::string known = normalize(text, form);
   for (Counts unknown = tokenizer.unknown(known); !unknown.empty(); unknown = tokenizer.unknown(known)) {
     for (const auto& [c, times] : unknown) count += times;

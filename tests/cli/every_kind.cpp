@@ -29,7 +29,7 @@ std::vector<SmallKind> every_kind() {
   for (const std::string& model : model_names()) {
     for (const std::string& task : tasks_of_model(model)) {
       const TaskRule& rule = task_rule(task);
-      const bool columns = rule.reads_source || rule.labels;
+      const bool columns = !rule.plain_text();
       kinds.push_back({model, task, columns ? two_columns(rule.labels) : small_text(),
                        kSmall + Arguments{"--model", model, "--task", task}});
     }

@@ -6,6 +6,7 @@
 #include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/catch.h"
+#include "train/loop/plan/shape_table.h"
 
 using namespace maki;
 
@@ -40,6 +41,10 @@ TEST_CASE("text facts tell how much of the end of a text is new") {
   REQUIRE(share <= 1);
   corpus.text = "short";
   REQUIRE(text_facts(corpus).new_ngrams == 1);
+}
+
+TEST_CASE("a plan knows the tokens of every tokenizer") {
+  for (const std::string& name : tokenizer_names()) REQUIRE(planned_tokens(name).name == name);
 }
 
 TEST_CASE("byte pairs are the tokens of a text whose parts repeat themselves in new words") {

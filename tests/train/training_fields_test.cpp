@@ -114,7 +114,7 @@ Config fields_config() {
 // Text for the task: 400 letters, in documents of 40 bytes if there are documents; or lines of three letters, a tab and
 // three letters, or one as a label.
 Corpus corpus_for(const Config& config) {
-  const bool pairs = task_rule(config).reads_source || task_rule(config).labels;
+  const bool pairs = !task_rule(config).plain_text();
   Corpus corpus;
   corpus.sources = {"text"};
   corpus.text = seeded_text(400, pairs ? "abcdefg" : "abcdefg \n");

@@ -159,7 +159,7 @@ std::string unknown_word(const CLI::App& app, const std::string& guarded) {
 // given a disallowed flag override". "RUN is required" stays.
 std::string parse_error_text(const CLI::ParseError& error) {
   const std::string words = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return words;
+  if (static_cast<CLI::ExitCodes>(error.get_exit_code()) != CLI::ExitCodes::ArgumentMismatch) return words;
   const std::size_t flag = words.find(" was given");
   return flag != std::string::npos ? fmt::format("--{}: takes no value", words.substr(0, flag))
                                    : words.substr(0, words.find(':')) + ": needs a value";

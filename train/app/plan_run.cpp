@@ -7,6 +7,7 @@
 #include "data/io/number.h"
 #include "train/app/progress.h"
 #include "train/loop/estimate.h"
+#include "train/loop/plan/shape_table.h"
 #include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
@@ -35,11 +36,9 @@ double minutes_of(const std::string& text) {
 }
 
 std::string tokens_text(const Config& config) {
-  if (config.tokenizer == "bpe") return fmt::format("{} byte pairs", with_separators(config.vocab_size));
-  for (const auto& [kind, name] : {std::pair("char", "characters"), std::pair("byte", "bytes"), {"word", "words"}}) {
-    if (config.tokenizer == kind) return name;
-  }
-  return config.tokenizer;
+  const std::string plural = planned_tokens(config.tokenizer).plural;
+  const bool counted = tokenizer_kind(config.tokenizer).has_limit;
+  return counted ? with_separators(config.vocab_size) + ' ' + plural : plural;
 }
 
 // How the loss will compare with what counting alone reaches.
@@ -68,7 +67,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
                                                  std::shared_ptr<const Tokenizer> given) {
   const std::vector<std::string> options = flags.given();
   if (given || std::ranges::find(options, "--tokenizer") == options.end()) return given;
-  if (config.tokenizer == "char" || config.tokenizer == "byte") return nullptr;
+  if (tokenizer_kind(config.tokenizer).vocabulary != Vocabulary::learned) return nullptr;
   return make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
 }
 

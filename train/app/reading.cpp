@@ -101,9 +101,9 @@ std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, st
 
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy) {
   std::vector<std::string_view> pieces = pieces_around_masks(text);
-  // A word token has the space before its word.
+  const bool spaced_words = tokenizer_kind(tokenizer.kind()).spaced_words;
   for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-    if (tokenizer.kind() == "word" && pieces[i].ends_with(' ')) pieces[i].remove_suffix(1);
+    if (spaced_words && pieces[i].ends_with(' ')) pieces[i].remove_suffix(1);
   }
   MaskedText masked;
   const std::vector<std::string> known = encodable_pieces(tokenizer, pieces, name, policy);

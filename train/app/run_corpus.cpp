@@ -75,7 +75,7 @@ CorpusOptions corpus_options(const Config& config) {
       .include = config.include,
       .exclude = config.exclude,
       .documents = {.files = config.documents, .separator = config.document_separator, .json_field = config.json_field},
-      .lines = task_rule(config).reads_source || task_rule(config).labels};
+      .lines = !task_rule(config).plain_text()};
 }
 
 const std::vector<std::string>& reading_fields() {
@@ -201,15 +201,14 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
 
 void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, const Config& config) {
   if (corpus.prepared) return;
-  const bool learned = tokenizer == nullptr && config.tokenizer == "bpe";
-  const std::shared_ptr<const Tokenizer> usual =
-      learned ? make_tokenizer("bpe", "", tokenizer_options(config)) : nullptr;
-  if (learned) tokenizer = usual.get();
-  const std::string found = tokenizer == nullptr ? "" : unread_specials(*tokenizer, corpus.text);
+  const bool is_new = tokenizer == nullptr;
+  const std::shared_ptr<const Tokenizer> empty =
+      is_new ? make_tokenizer(config.tokenizer, "", tokenizer_options(config)) : nullptr;
+  const std::string found = unread_specials(is_new ? *empty : *tokenizer, corpus.text);
   if (found.empty()) return;
   to_stderr("the text contains {}, read as ordinary characters; {}\n", found,
-            learned ? "divide documents that end with it with --document-separator"
-                    : "--special reads them as the special tokens");
+            is_new ? "divide documents that end with it with --document-separator"
+                   : "--special reads them as the special tokens");
 }
 
 }  // namespace maki

@@ -1,19 +1,18 @@
 #include "train/loop/attention_maps.h"
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "autograd/core/table.h"
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/io/error.h"
 #include "nn/attention_weights.h"
+#include "nn/features.h"
 #include "nn/models/encoder.h"
-#include "nn/models/linear.h"
-#include "nn/models/seq2seq.h"
 #include "train/loop/translate.h"
 #include "train/loop/without_dropout.h"
-#include "train/run/config/models.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 namespace {
@@ -47,49 +46,59 @@ Tensor checked_weights(const LoadedModel& loaded, const ObservedAttention& call,
   return reshape(weights, {weights.shape()[1], weights.shape()[2], weights.shape()[3]});
 }
 
-// The lower bound on the denominators of linear attention in a layer; 0 for softmax attention.
-double floor_of(const Model& model, std::size_t layer) {
-  const auto* const linear = dynamic_cast<const LinearModel*>(&model);
-  return linear != nullptr && !linear->maps.empty() ? linear->maps[layer].floor() : 0;
+// The attention of a forward pass. A loss runs any model; a classifier has no target for each token.
+std::vector<ObservedAttention> observe(const LoadedModel& loaded, const Tensor& ids, const Tensor& source = {}) {
+  const ModelWithoutDropout still(loaded);
+  const auto forward = [&] {
+    if (const Encoder* const encoder = still.model->as_encoder()) {
+      encoder->hidden(ids);
+    } else {
+      still.model->loss({.ids = ids, .targets = ids, .source = source}, {});
+    }
+  };
+  return observe_attention(forward, loaded.state.config.heads_per_kv_head());
 }
 
-// A forward pass over one text. A loss runs any model; a classifier has no target for each token.
-void read_text(const Model& model, const Tensor& ids) {
-  if (const Encoder* const encoder = model.as_encoder()) {
-    encoder->hidden(ids);
-    return;
-  }
-  Batch batch;
-  batch.ids = batch.targets = ids;
-  model.loss(batch, {});
-}
+// Tokens of a model that reads a source: what its encoder reads, what its decoder reads, and what it writes there.
+struct Sides {
+  std::vector<std::string> source, given, written;
+};
+
+// A kind of attention of such a model. In a forward pass, all layers of the encoder come first, and then
+// self-attention and cross-attention of each layer of the decoder.
+struct SourceAttention {
+  const char* name;
+  std::vector<std::string> Sides::*queries, Sides::*keys;
+  bool causal, in_decoder;
+  std::size_t first, step;  // calls before the first one in that half, and from layer to layer
+};
+constexpr SourceAttention kSourceRows[] = {{"cross", &Sides::written, &Sides::source, false, true, 1, 2},
+                                           {"encoder", &Sides::source, &Sides::source, false, false, 0, 1},
+                                           {"decoder", &Sides::given, &Sides::given, true, true, 0, 2}};
+constexpr Table kSourceAttention("kind", kSourceRows);
 
 }  // namespace
 
 std::vector<std::string> attention_kinds(const LoadedModel& loaded) {
-  const std::string kind = loaded.model->kind();
-  if (kind == "seq2seq") return {"cross", "encoder", "decoder"};
-  check(kind == "gpt" || kind == "linear" || kind == "encoder",
-        "{}: is a model of kind {}, whose attention cannot be drawn; use a run of gpt, linear, encoder or seq2seq",
-        loaded.path, kind);
+  if (task_rule(loaded.state.config).reads_source) return kSourceAttention.names();
   return {"self"};
 }
 
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids) {
   check_count("prompt", ids);
-  const ModelWithoutDropout still(loaded);
   AttentionMaps maps{.kind = "self",
-                     .causal = std::string_view(still.model->kind()) != "encoder",
+                     .causal = loaded.model->as_encoder() == nullptr,
                      .queries = token_bytes(*loaded.tokenizer, ids),
                      .keys = token_bytes(*loaded.tokenizer, ids),
                      .layers = {}};
   const Config& config = loaded.state.config;
-  for (const ObservedAttention& call :
-       observe_attention([&] { read_text(*still.model, row_of(ids)); }, config.heads_per_kv_head())) {
-    const WeightOptions options{
-        .n_head = config.n_head, .causal = maps.causal, .floor = floor_of(*still.model, maps.layers.size())};
+  const WeightOptions options{
+      .n_head = config.n_head, .causal = maps.causal, .floor = parse_attention(config.attention).floor()};
+  for (const ObservedAttention& call : observe(loaded, row_of(ids)))
     maps.layers.push_back(checked_weights(loaded, call, options));
-  }
+  check(!maps.layers.empty(),
+        "{}: is a model of kind {}, whose attention cannot be drawn; use a run of gpt, linear, encoder or seq2seq",
+        loaded.path, loaded.model->kind());
   return maps;
 }
 
@@ -98,31 +107,25 @@ AttentionMaps attention_maps(const LoadedModel& loaded, const std::string& kind,
   check_count("prompt", source);
   check(std::ssize(target) <= kMaxAttendedTokens,
         "attend: the target may have at most {} tokens; it has {}; shorten it", kMaxAttendedTokens, target.size());
+  const SourceAttention& row = kSourceAttention.row(kind);
   const PairEnds ends = ends_of(loaded.tokenizers);
-  std::vector<std::int32_t> read = source, written = {ends.target};
+  std::vector<std::int32_t> read = source, given = {ends.target};
   read.push_back(ends.source);
-  written.insert(written.end(), target.begin(), target.end());
-  const ModelWithoutDropout still(loaded);
-  const Seq2Seq& model = dynamic_cast<const Seq2SeqModel&>(*still.model).seq2seq;
-  const std::vector<ObservedAttention> calls =
-      observe_attention([&] { model.decode(row_of(written), model.encode(row_of(read))); });
+  given.insert(given.end(), target.begin(), target.end());
+  const std::vector<ObservedAttention> calls = observe(loaded, row_of(given), row_of(read));
 
-  AttentionMaps maps{.kind = kind, .causal = kind == "decoder", .queries = {}, .keys = {}, .layers = {}};
-  maps.keys = token_bytes(*loaded.tokenizers.source, source);
-  maps.keys.emplace_back("<end>");
-  maps.queries = maps.keys;
-  if (kind != "encoder") maps.queries = token_bytes(*loaded.tokenizers.target, target);
-  if (kind == "cross") maps.queries.emplace_back("<end>");
-  if (kind == "decoder") maps.queries.insert(maps.queries.begin(), "<start>");
-  if (kind == "decoder") maps.keys = maps.queries;
-
-  // First the layers of the encoder; then self-attention and cross-attention of each layer of the decoder.
-  const auto layers = static_cast<std::size_t>(model.config.n_layer);
-  const std::size_t first = kind == "encoder" ? 0 : kind == "decoder" ? layers : layers + 1;
-  const std::size_t step = kind == "encoder" ? 1 : 2;
+  Sides sides{token_bytes(*loaded.tokenizers.source, source), {"<start>"}, {}};
+  sides.source.emplace_back("<end>");
+  sides.written = token_bytes(*loaded.tokenizers.target, target);
+  sides.given.insert(sides.given.end(), sides.written.begin(), sides.written.end());
+  sides.written.emplace_back("<end>");
+  AttentionMaps maps{
+      .kind = kind, .causal = row.causal, .queries = sides.*row.queries, .keys = sides.*row.keys, .layers = {}};
+  const WeightOptions options{.n_head = loaded.state.config.n_head, .causal = row.causal};
+  const auto layers = static_cast<std::size_t>(loaded.state.config.n_layer);
   for (std::size_t i = 0; i < layers; ++i) {
-    const WeightOptions options{.n_head = model.config.n_head, .causal = maps.causal};
-    maps.layers.push_back(checked_weights(loaded, calls.at(first + i * step), options));
+    const ObservedAttention& call = calls.at((row.in_decoder ? layers : 0) + row.first + i * row.step);
+    maps.layers.push_back(checked_weights(loaded, call, options));
   }
   return maps;
 }

@@ -21,15 +21,16 @@ struct AttentionMaps {
   std::vector<Tensor> layers;
 };
 
-/// The kinds that a model has; the first is the default. Throws Error if its attention cannot be drawn.
+/// The kinds that a model has; the first is the default.
 std::vector<std::string> attention_kinds(const LoadedModel& loaded);
 
 /// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers.
 inline constexpr std::int64_t kMaxAttendedTokens = 512;
 
-/// The weights of a model that reads one text. Throws Error for no token and for more than kMaxAttendedTokens,
-/// CheckpointError if the weights are not finite, and std::logic_error if they do not give what the model computed,
-/// which would be a defect of maki. Requires: attention_kinds() is {"self"}.
+/// The weights of a model that reads one text. Throws Error for no token, for more than kMaxAttendedTokens, and for a
+/// model whose attention is not seen (observe_attention()), CheckpointError if the weights are not finite, and
+/// std::logic_error if they do not give what the model computed, which would be a defect of maki. Requires:
+/// attention_kinds() is {"self"}.
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids);
 
 /// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens; `target` may be

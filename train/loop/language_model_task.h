@@ -38,6 +38,7 @@ class LanguageModelTask final : public Task {
   const Dataset& dataset() const { return *dataset_; }
   const EvalText& text() const { return text_; }
 
+  const LanguageModelTask* as_language_model() const override { return this; }
   std::unique_ptr<Model> make_model(const Scope& scope) const override;
   VocabSizes vocab_sizes() const override { return dataset_->tokenizer->vocab_size(); }
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;

@@ -17,7 +17,7 @@ namespace {
 
 std::int64_t checked_window(const LoadedModel& loaded, const AdaptOptions& o) {
   const Config& config = loaded.state.config;
-  check(std::string_view(task_rule(config).name) == "next_token",
+  check(task_rule(config).predicts_next,
         "adapt: only a model that predicts the next token of a text can learn while it reads; the task of {} is {}",
         loaded.path, task_rule(config).name);
   check(std::isfinite(o.learning_rate) && o.learning_rate >= 0,

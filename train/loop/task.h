@@ -16,6 +16,8 @@
 
 namespace maki {
 
+class LanguageModelTask;
+
 /// The part of the data that a batch comes from.
 enum class Part : std::uint8_t { train, val };
 
@@ -26,6 +28,8 @@ class Task {
 
   virtual std::unique_ptr<Model> make_model(const Scope& scope) const = 0;
   virtual VocabSizes vocab_sizes() const = 0;  ///< of that model
+  /// This task, if each token of a text is predicted from those before it; else null.
+  virtual const LanguageModelTask* as_language_model() const { return nullptr; }
 
   /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
   /// already has tensors, they are overwritten or replaced. Requires: the task has training data.

@@ -1,10 +1,10 @@
 #include "train/loop/tasks.h"
 
-#include <algorithm>
 #include <fmt/ranges.h>
 #include <utility>
 
 #include "autograd/core/check.h"
+#include "autograd/core/table.h"
 #include "data/dataset/dataset.h"
 #include "data/dataset/token_file.h"
 #include "data/io/error.h"
@@ -173,20 +173,16 @@ std::unique_ptr<Task> classify_random_task(const Config& c, const VocabSizes& vo
                                                                  c.block_size, static_cast<std::uint64_t>(c.seed))));
 }
 
-constexpr TaskKind kTaskKinds[] = {
+constexpr TaskKind kTaskKindRows[] = {
     {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
      text_random_task<LanguageModelTask>},
     {"translate", translation_task, translation_eval_task, translation_random_task},
     {"classify", classify_task, classify_eval_task, classify_random_task},
     {"masked", text_task<MaskedTask>, text_eval_task<MaskedTask>, text_random_task<MaskedTask>},
 };
+constexpr Table kTaskKinds("task", kTaskKindRows);
 
-const TaskKind& kind_of(const Config& config) {
-  const auto* const found = std::ranges::find(kTaskKinds, std::string_view(task_rule(config).name), &TaskKind::name);
-  check(found != std::end(kTaskKinds), "task: {} has a rule, but no row in the table of train/loop/tasks.cpp; add one",
-        task_rule(config).name);
-  return *found;
-}
+const TaskKind& kind_of(const Config& config) { return kTaskKinds.row(task_rule(config).name); }
 
 }  // namespace
 

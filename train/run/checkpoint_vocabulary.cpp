@@ -4,7 +4,6 @@
 #include "autograd/core/check.h"
 #include "data/dataset/labelled.h"
 #include "data/ngram/ngram_trie.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {
@@ -35,17 +34,16 @@ PairTokenizers check_vocabulary(const CheckpointState& state) {
     check(order == state.config.ngram_prior,
           "its n-gram counts are for n-grams of {}, but its model is for those of {}", order, state.config.ngram_prior);
   }
-  if (task.reads_source || task.labels) return tokenizers;
+  if (!task.plain_text()) return tokenizers;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
   // A token is a character or at least a byte, or ends a document. A character has at most 4 bytes, and its normal form
   // at most 18 characters.
   constexpr std::int64_t kMaxBytes = 4, kMaxNormalized = 18;
-  const bool normalized = normalization_of(*tokenizers.target) != Normalization::none;
+  const bool normalized = tokenizers.target->normalization() != Normalization::none;
   const std::int64_t ends = tokenizers.target->end_of_text() ? state.characters : 0;
   const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1) + ends;
-  const bool by_character = tokenizers.target->kind() == "char" && !normalized;
-  check(by_character ? tokens == state.characters : tokens <= most, "a text of {} characters cannot have {} tokens",
-        state.characters, tokens);
+  check(is_by_character(*tokenizers.target) ? tokens == state.characters : tokens <= most,
+        "a text of {} characters cannot have {} tokens", state.characters, tokens);
   return tokenizers;
 }
 

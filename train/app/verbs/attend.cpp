@@ -8,6 +8,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "data/dataset/masking.h"
 #include "data/io/number.h"
 #include "train/app/draw/heat_map_grid.h"
@@ -51,11 +52,9 @@ std::vector<std::int32_t> encode_line(const char* name, const std::string& text,
 // The prompt of a model that reads one text.
 std::vector<std::int32_t> encode_prompt(const AttendOptions& o, const LoadedModel& loaded) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  const bool fills_masks = std::string_view(task_rule(loaded.state.config).name) == "masked";
-  if (fills_masks && o.prompt.find(kMask) != std::string::npos)
+  if (task_rule(loaded.state.config).fills_masks && o.prompt.find(kMask) != std::string::npos)
     return encode_masked(tokenizer, o.prompt, "prompt", o.reading.policy()).ids;
-  if (std::string_view(loaded.model->kind()) == "encoder")
-    return encode_line("prompt", o.prompt, tokenizer, o.reading.policy());
+  if (loaded.model->as_encoder() != nullptr) return encode_line("prompt", o.prompt, tokenizer, o.reading.policy());
   return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.reading.policy()));
 }
 
@@ -99,14 +98,24 @@ std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
   return labels;
 }
 
+// What the figure says of each kind of attention.
+struct KindWords {
+  const char* name;
+  const char *Words::*title, *Words::*queries;
+};
+constexpr KindWords kKindWordRows[] = {{"self", &Words::self_attention, &Words::query},
+                                       {"encoder", &Words::of_encoder, &Words::query},
+                                       {"decoder", &Words::of_decoder, &Words::query},
+                                       {"cross", &Words::cross_attention, &Words::query_written}};
+constexpr Table kKindWords("kind", kKindWordRows);
+
 HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head, const Words& words) {
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
-  const char* const query_axis = maps.kind == "cross" ? words.query_written : words.query;
   HeatMap map{.title = fmt::format(fmt::runtime(words.layer_and_head), layer, head),
               .rows = queries,
               .columns = keys,
               .values = {},
-              .row_axis = {query_axis, labels_of(maps.queries)},
+              .row_axis = {words.*kKindWords.row(maps.kind).queries, labels_of(maps.queries)},
               .column_axis = {words.key, labels_of(maps.keys)}};
   const double* const weights = weights_of(maps, layer, head);
   map.values.assign(weights, weights + queries * keys);
@@ -117,19 +126,11 @@ HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head,
   return map;
 }
 
-std::string kind_text(const AttentionMaps& maps, const Words& words) {
-  if (maps.kind == "cross") return words.cross_attention;
-  const char* const kind = maps.kind == "encoder"   ? words.of_encoder
-                           : maps.kind == "decoder" ? words.of_decoder
-                                                    : words.self_attention;
-  return std::string(kind) + (maps.causal ? words.none_to_later : "");
-}
-
 HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen, const Words& words) {
   HeatMapGrid grid{
       .title = words.attention_weights,
       .source = fmt::format(fmt::runtime(words.step_of_run), escape_unprintable(loaded.path), loaded.state.step),
-      .subtitle = kind_text(maps, words),
+      .subtitle = std::string(words.*kKindWords.row(maps.kind).title) + (maps.causal ? words.none_to_later : ""),
       .description = {},
       .scale_title = words.weight,
       .columns = std::ssize(chosen.heads),

@@ -75,28 +75,29 @@ void check_options(const EvalOptions& o) {
 // Options that do not apply to every kind of model.
 void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
   const Config& config = loaded.state.config;
-  const std::string task = task_rule(config).name;
+  const TaskRule& task = task_rule(config);
   const std::string& run = o.reading.run;
   const std::vector<std::string> search = o.command.given_among({"--beam", "--length-penalty"});
-  check(search.empty() || task_rule(config).reads_source,
+  check(search.empty() || task.reads_source,
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it",
         search.empty() ? "" : search.back(), run, config.model);
-  check(!o.adapting.adapt || task == "next_token",
+  check(!o.adapting.adapt || task.predicts_next,
         "eval: --adapt applies only to a model that predicts the next token of a text; the task of {} is {}; omit it",
-        run, task);
-  check(!o.stride || task == "next_token",
+        run, task.name);
+  check(!o.stride || task.predicts_next,
         "eval: --stride applies only to a model that predicts the next token of a text; the task of {} is {}; omit it",
-        run, task);
+        run, task.name);
   check(!o.stride || loaded.model->make_carried(1) == nullptr,
         "eval: --stride is for models that see nothing before their window; {} of {} remembers what it has read; omit "
         "it",
         config.model, run);
   check(!o.stride || *o.stride <= config.block_size,
         "stride: must be between 1 and {}, the context of the model; got {}", config.block_size, o.stride.value_or(0));
-  check(!o.per_file || task == "next_token" || task == "masked",
-        "eval: --per-file applies only to a model of plain text; the task of {} is {}; omit it", run, task);
-  check(!o.by_position || task != "classify",
-        "eval: --by-position applies only to a model that predicts tokens; the task of {} is {}; omit it", run, task);
+  check(!o.per_file || task.plain_text(),
+        "eval: --per-file applies only to a model of plain text; the task of {} is {}; omit it", run, task.name);
+  check(!o.by_position || !task.labels,
+        "eval: --by-position applies only to a model that predicts tokens; the task of {} is {}; omit it", run,
+        task.name);
 }
 
 // The name of the file that a part of the corpus comes from.
@@ -174,7 +175,7 @@ void measure_more(const EvalOptions& o, const LoadedModel& loaded, const Corpus&
     append(measure_by_position(loss_by_position(*copy.model, task, Part::val, o.eval_batches).value()));
   }
   if (!o.adapting.adapt) return;
-  const auto& text_task = dynamic_cast<const LanguageModelTask&>(task);
+  const LanguageModelTask& text_task = *task.as_language_model();
   const AdaptiveOptions options{.network = o.adapting.options, .counts = o.adapt_counts};
   const AdaptiveLoss loss = adaptive_loss(loaded, text_task.dataset(), options).value();
   const double tokens = static_cast<double>(text_task.dataset().val.size());

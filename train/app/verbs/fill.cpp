@@ -54,7 +54,7 @@ void print_candidates(const FillOptions& o, const LoadedModel& loaded, const Mas
 
 int fill(const FillOptions& o) {
   const LoadedModel loaded = o.reading.open();
-  require_ability(loaded, std::string_view(task_rule(loaded.state.config).name) == "masked", "fills no masks",
+  require_ability(loaded, task_rule(loaded.state.config).fills_masks, "fills no masks",
                   "use a run of the task masked, which --model encoder learns");
   const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.reading.policy());
   check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,

@@ -20,9 +20,10 @@ constexpr std::string_view kUnused[] = {"out",       "max_steps",  "lr_decay_ste
 // Whether a field can have an effect with what is planned.
 bool can_matter(const Field& field) {
   return std::ranges::all_of(field.conditions, [](const Condition& condition) {
-    if (condition.needs == "task") return condition.allows(kPlannedTask);
-    const auto allows = [&](std::string_view model) { return condition.allows(model); };
-    return condition.needs != "model" || std::ranges::any_of(kPlannedModels, allows);
+    const auto allowed = [&](const std::string& value) { return condition.allows(value); };
+    const auto learned = [&](const std::string& task) { return task_rule(task).predicts_next && allowed(task); };
+    if (condition.needs == "task") return std::ranges::any_of(task_names(), learned);
+    return condition.needs != "model" || std::ranges::any_of(planned_models(), allowed);
   });
 }
 

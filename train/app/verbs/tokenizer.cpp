@@ -15,7 +15,6 @@
 #include "data/io/output.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
@@ -221,11 +220,10 @@ std::int32_t longest_token(const Tokenizer& tokenizer, const std::vector<AddedTo
 int inspect_tokenizer(const TokenizerInspectOptions& o) {
   const auto tokenizer = open_tokenizer(o.tokenizer);
   const auto shown = [&](std::int32_t id) { return escape_unprintable(tokenizer->bytes(id)); };
-  const BpeTokenizer* const bpe = byte_level_bpe(*tokenizer);
-  const BpeParts none{"", {}, {}, {}}, &parts = bpe != nullptr ? bpe->parts() : none;
+  const BpeParts none{"", {}, {}, {}}, &parts = tokenizer->bpe_parts() != nullptr ? *tokenizer->bpe_parts() : none;
   const std::int32_t longest = longest_token(*tokenizer, parts.added);
   const std::vector<std::int32_t> ends = tokenizer->ends();
-  const std::string normalize = to_string(normalization_of(*tokenizer));
+  const std::string normalize = to_string(tokenizer->normalization());
   Report report;
   report.add("kind", tokenizer->kind(), "kind", tokenizer->kind())
       .add("vocab_size", tokenizer->vocab_size(), "vocabulary", with_separators(tokenizer->vocab_size()) + " tokens")

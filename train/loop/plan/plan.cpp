@@ -8,7 +8,7 @@
 
 #include "autograd/core/check.h"
 #include "data/io/number.h"
-#include "optim/muon.h"
+#include "optim/make_optimizer.h"
 #include "train/loop/estimate.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
@@ -39,20 +39,20 @@ void Planner::choose_validation() {
 
 void Planner::choose_optimizer() {
   const Config& c = plan_.config;
-  // Measured at widths of 64 and 128; the product of width and rate is what stays. Rare tokens need a lower rate, but
-  // not the words of @stories: 0.278 instead of 0.314 nats per character. Of a very short text there is little to learn
-  // that counting does not know, and much to be learned by heart: a license of 35,000 characters has 1.680 by counting,
-  // 1.674 after 36 steps at 1e-4, and never less than 1.688 at 3e-4.
+  // Measured at widths of 64 and 128; the product of width and rate is what stays. Of a very short text there is little
+  // to learn that counting does not know, and much to be learned by heart: a license of 35,000 characters has 1.680 by
+  // counting, 1.674 after 36 steps at 1e-4, and never less than 1.688 at 3e-4.
   constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3, kVeryShort = 1e-4;
-  const double many = text_.vocabulary > kManyTokens && c.tokenizer != "word" ? 0.5 : 1;
+  const double many = text_.vocabulary > kManyTokens ? planned_tokens(c.tokenizer).rate_of_many : 1;
   const double usual_rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
   const double rate = is_very_short() ? kVeryShort : usual_rate;
   const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
-  const std::string optimizer = is_fixed("optimizer") ? c.optimizer : usual;
-  check(optimizer != "sgd" || is_fixed("learning_rate"), "plan: knows no learning rate for sgd; add `learning_rate`");
-  std::vector<Value> values = {{"optimizer", optimizer}, {"learning_rate", fmt::format("{}", rate)}};
-  if (optimizer == "muon") values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
-  if (optimizer == "muon" && is_very_short()) values.push_back({"muon_lr", "0.002"});
+  const OptimizerKind& optimizer = optimizer_kind(is_fixed("optimizer") ? c.optimizer : usual);
+  check(optimizer.adaptive || is_fixed("learning_rate"), "plan: knows no learning rate for {}; add `learning_rate`",
+        optimizer.name);
+  std::vector<Value> values = {{"optimizer", optimizer.name}, {"learning_rate", fmt::format("{}", rate)}};
+  if (optimizer.momentum > 0) values.push_back({"momentum", fmt::format("{}", optimizer.momentum)});
+  if (optimizer.matrix_rate && is_very_short()) values.push_back({"muon_lr", "0.002"});
   choose(values, is_very_short() ? "of a text this short, higher rates would only learn by heart what counting knows"
                                  : fmt::format("for a width of {} and a vocabulary of {}", c.n_embd,
                                                with_separators(text_.vocabulary)));
@@ -61,17 +61,16 @@ void Planner::choose_optimizer() {
 
 // A network that reads a text several times would learn it by heart.
 void Planner::choose_dropout() {
-  constexpr double kFew = 2, kMany = 4, kManyOnPrior = 8, kFewOfWords = 8, kManyOfWords = 16;
-  // Words of @stories, nats per word: 1.54 after 2.2 passes of 4 x 128, with 0.1 1.74; 1.348 after 7 passes of 4 x 64,
-  // with 0.1 1.354.
-  const bool words = plan_.config.tokenizer == "word";
-  const double few = words ? kFewOfWords : kFew;
+  constexpr double kManyOnPrior = 8;
+  const PlannedTokens& tokens = planned_tokens(plan_.config.tokenizer);
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
-  if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < few || text_.by_heart) return;
+  if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < tokens.few_passes ||
+      text_.by_heart)
+    return;
   // On a prior there is less to learn by heart: after 5.8 passes over tinyshakespeare 4 x 128 has 1.441 nats with 0.1,
   // 1.445 with 0.2; after ten passes over 100,000 characters of prose 4 x 64 has 1.557 and 1.564.
   const bool prior = shape_.recipe == Recipe::prior && !is_very_short();
-  const double strong_from = prior ? kManyOnPrior : words ? kManyOfWords : kMany;
+  const double strong_from = prior ? kManyOnPrior : tokens.many_passes;
   const bool weak = passes < strong_from || (prior && plan_.config.n_embd <= 64);
   choose({{"dropout", weak ? "0.1" : "0.2"}},
          fmt::format("{} over the text", passes_text(std::min(passes, shape_.most_passes(text_.train_tokens)))));
@@ -116,8 +115,8 @@ void Planner::choose_length() {
 
 Plan make_plan(const PlanRequest& request, StepTimer& timer) {
   check(chooses_model(request.config),
-        "plan: chooses models {} for the task {}, without frozen parameters; got {} and {}",
-        fmt::join(kPlannedModels, " and "), kPlannedTask, request.config.model, request.config.task);
+        "plan: chooses models {} for the task next_token, without frozen parameters; got {} and {}",
+        fmt::join(planned_models(), " and "), request.config.model, request.config.task);
   check(request.seconds > 0, "minutes: no time is left for training; got {:.3g} seconds; allow more", request.seconds);
   return Planner(request, timer).make();
 }

@@ -19,9 +19,6 @@
 
 namespace maki {
 
-/// What can be planned.
-inline constexpr std::string_view kPlannedModels[] = {"gpt", "linear"}, kPlannedTask = "next_token";
-
 struct PlanRequest {
   TextFacts text;
   double seconds = 0;  ///< from now to the end of the run

@@ -39,14 +39,15 @@ class LengthPlanner : Choices {
           format_bytes(plan_.memory_bytes), format_bytes(request_.memory.value_or(0)));
     plan_.step = timer.time_step(c, task.vocab_sizes());
     choose_rate();
-    const double passes_per_step = task.epochs(1), passes = task_rule(c).most_passes;
+    const TaskRule& rule = task_rule(c);
+    const double passes_per_step = task.epochs(1), passes = rule.most_passes;
     const auto most = static_cast<std::int64_t>(std::clamp(std::ceil(passes / passes_per_step), 1.0, kMaxCount));
     const auto estimate =
         static_cast<std::int64_t>(std::clamp(request_.seconds / plan_.step.seconds, 1.0, static_cast<double>(most)));
     constexpr std::int64_t kStepsBetween = 20, kMostEvaluations = 10;
     choose_intervals(estimate, std::clamp<std::int64_t>(estimate / kStepsBetween, 2, kMostEvaluations));
     const CheckpointState data = task.data_state();
-    const double counting = c.task == "next_token" ? counting_seconds(c, data.train_tokens + data.val_tokens) : 0;
+    const double counting = rule.predicts_next ? counting_seconds(c, data.train_tokens + data.val_tokens) : 0;
     choose_steps(expected_times(c, task.vocab_sizes(), plan_.step.seconds), extent_of(task), most,
                  request_.seconds - counting,
                  fmt::format("after {} over the data the model would only learn them by heart", passes_text(passes)));

@@ -9,6 +9,7 @@
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
 #include "train/loop/plan/shapes.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 namespace {
@@ -21,8 +22,6 @@ std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", secon
 
 }  // namespace
 
-// Byte pairs are better tokens only on a prior: after a minute of @stories-ja, 1,024 of them with tables have as many
-// nats per character as characters.
 void Planner::choose_tokenizer() {
   const TextFacts& text = request_.text;
   text_.by_heart = text.characters < kByHeart && !is_fixed("val_fraction") && !is_fixed("ngram_prior") &&
@@ -30,29 +29,24 @@ void Planner::choose_tokenizer() {
   if (text_.by_heart) {
     choose({{"tokenizer", "char"}, {"val_fraction", "0"}},
            fmt::format("{} are so few that the text is learned by heart", pluralize(text.characters, "character")));
-  } else if (text.tokenizer == "word") {
-    choose({{"tokenizer", "word"}},
-           fmt::format("of the words in the last tenth of the text, {:.2g}% do not occur before it",
-                       100 * text.new_words));
-  } else if (text.tokenizer == "bpe" && !is_fixed("tokenizer") && can_have_prior(text.tokens)) {
-    choose({{"tokenizer", "bpe"}, {"vocab_size", fmt::format("{}", text.vocabulary)}},
-           fmt::format("{} are {} of frequent sequences", pluralize(text.characters, "character"),
-                       pluralize(text.tokens, "token")));
   } else {
-    const bool rare = text.tokenizer == "byte";
-    choose({{"tokenizer", rare ? "byte" : "char"}},
-           fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
-                       with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
+    const PlannedTokens& best = planned_tokens(text.tokenizer);
+    const bool is_best = !best.needs_prior || (!is_fixed("tokenizer") && can_have_prior(text.tokens));
+    const PlannedTokens& chosen = is_best ? best : planned_tokens("char");
+    std::vector<Value> values = {{"tokenizer", chosen.name}};
+    if (tokenizer_kind(chosen.name).has_limit) values.push_back({"vocab_size", fmt::format("{}", text.vocabulary)});
+    choose(values, chosen.reason(text));
   }
-  const std::string& tokenizer = plan_.config.tokenizer;
-  text_.tokens = tokenizer == "byte" ? text.bytes : tokenizer == "char" ? text.characters : text.tokens;
-  text_.vocabulary = tokenizer == "byte" ? kByteValues : tokenizer == "char" ? text.distinct : text.vocabulary;
+  const PlannedTokens::Count count = planned_tokens(plan_.config.tokenizer).count(text);
+  text_.tokens = count.tokens;
+  text_.vocabulary = count.vocabulary;
   text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * (1 - plan_.config.val_fraction));
   text_.prior = prior_use();
 }
 
 bool chooses_model(const Config& config) {
-  return std::ranges::find(kPlannedModels, config.model) != std::end(kPlannedModels) && config.task == kPlannedTask &&
+  const std::vector<std::string> models = planned_models();
+  return std::ranges::find(models, config.model) != models.end() && task_rule(config).predicts_next &&
          config.freeze.empty();
 }
 
@@ -64,13 +58,12 @@ bool Planner::can_have_prior(std::int64_t tokens) const {
   return prior_seconds(tokens) <= kShare * request_.seconds;
 }
 
-// With enough time, words are learned better without a prior: 2 x 64 has 1.48 nats per word of @stories after 600
-// steps, and 1.57 with one. With a large vocabulary, the priors of a batch take hundreds of megabytes.
+// With a large vocabulary, the priors of a batch take hundreds of megabytes.
 PriorUse Planner::prior_use() const {
   constexpr std::int64_t kMostTokens = 16'384;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior > 0) return PriorUse::certain;
   if (text_.by_heart || text_.vocabulary > kMostTokens || !can_have_prior(text_.tokens)) return PriorUse::no;
-  return plan_.config.tokenizer == "word" ? PriorUse::possible : PriorUse::certain;
+  return planned_tokens(plan_.config.tokenizer).prior;
 }
 
 // How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
@@ -109,10 +102,8 @@ void Planner::choose_batch() {
 
 void Planner::choose_model() {
   const Plan before = plan_;
-  // With words as tokens, tables add little: @stories has 0.387 nats per character after 1.2 passes with them, 0.314
-  // after 2.2 passes without.
-  const bool tables = !text_.by_heart && text_.prior != PriorUse::certain;
-  if (tables && (plan_.config.tokenizer != "word" || request_.wants_tables())) choose_tables();
+  const bool tables = planned_tokens(plan_.config.tokenizer).tables || request_.wants_tables();
+  if (tables && !text_.by_heart && text_.prior != PriorUse::certain) choose_tables();
   choose_batch();
   const ShapeChoice choice = choose_shape(plan_.config, request_, text_, timer_);
   shape_ = choice.shape;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "train/loop/plan/text_facts.h"
 #include "train/run/config/config.h"
 
 namespace maki {
@@ -71,5 +72,26 @@ struct ShapeTable {
 };
 /// The table for the tokens of a configuration.
 ShapeTable shape_table(const Config& config, const LearnedText& text);
+
+/// What a plan knows about the tokens of a kind of tokenizer: a row of the table in shape_table.cpp.
+struct PlannedTokens {
+  struct Count {
+    std::int64_t tokens, vocabulary;
+  };
+  const char *name, *plural;
+  Count (*count)(const TextFacts& text);
+  std::string (*reason)(const TextFacts& text);  ///< to choose them
+  /// The shapes that were fitted to such tokens, and whether a text has them; else it has those of characters.
+  ShapeTable shapes = {};
+  bool (*have_shapes)(const Config& config, const LearnedText& text) = nullptr;
+  bool needs_prior = false;            ///< whether characters are better tokens without a prior
+  PriorUse prior = PriorUse::certain;  ///< if the text and the time allow it
+  bool tables = true;                  ///< whether n-gram tables help
+  double rate_of_many = 0.5;           ///< share of the usual learning rate for more than kManyTokens
+  /// The fewest passes of a network without a prior that need weak and strong dropout.
+  double few_passes = 2, many_passes = 4;
+};
+/// The row of this name. Throws Error if there is none.
+const PlannedTokens& planned_tokens(std::string_view tokenizer);
 
 }  // namespace maki

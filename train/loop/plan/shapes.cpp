@@ -9,7 +9,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "data/ngram/ngram_model.h"
-#include "optim/muon.h"
+#include "optim/make_optimizer.h"
 #include "train/loop/estimate.h"
 #include "train/run/config/models.h"
 
@@ -146,7 +146,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   if (shape.recipe != tables) {
     choose("batch_size", &Config::batch_size, shape.rows);
     choose("optimizer", &Config::optimizer, "muon");
-    if (config.optimizer == "muon") choose("momentum", &Config::momentum, MuonOptions().momentum);
+    choose("momentum", &Config::momentum, optimizer_kind(config.optimizer).momentum);
     choose("norm", &Config::norm, "rms");
     choose("activation", &Config::activation, "relu_squared");
     choose("bias", &Config::bias, false);

@@ -95,18 +95,6 @@ std::int64_t byte_pairs(const TextFacts& text) {
   return text.characters < kTwiceAsLong ? 512 : 1024;
 }
 
-// Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
-// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50. Of a
-// short text, counting knows as much of characters as of words: 1.24 on 50,000 characters of @stories; on 200,000 it
-// has 0.94 and 0.76.
-std::string suitable_tokenizer(const TextFacts& text) {
-  constexpr std::int64_t kFewOccurrences = 4;
-  constexpr std::int64_t kEnoughForWords = 100'000;
-  if (text.new_words <= kFewNewWords && text.characters >= kEnoughForWords) return "word";
-  if (text.distinct > kByteValues && text.characters < kFewOccurrences * text.distinct) return "byte";
-  return byte_pairs(text) > 0 ? "bpe" : "char";
-}
-
 void count_words(TextFacts& facts, const SplitText& text) {
   const auto tokenizer = make_tokenizer("word", TextToLearn(text.train, text.val));
   for (const auto& pieces : {text.train, text.val}) {
@@ -122,6 +110,24 @@ void count_byte_pairs(TextFacts& facts, std::string_view text) {
   const double scale = static_cast<double>(text.size()) / static_cast<double>(std::max<std::size_t>(1, sample.size()));
   facts.tokens = std::llround(scale * static_cast<double>(token_count(*tokenizer, sample)));
   facts.vocabulary = tokenizer->vocab_size();
+}
+
+// Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
+// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50. Of a
+// short text, counting knows as much of characters as of words: 1.24 on 50,000 characters of @stories; on 200,000 it
+// has 0.94 and 0.76.
+void choose_tokenizer(TextFacts& facts, const Corpus& corpus, double val_fraction) {
+  constexpr std::int64_t kFewOccurrences = 4;
+  constexpr std::int64_t kEnoughForWords = 100'000;
+  if (facts.new_words <= kFewNewWords && facts.characters >= kEnoughForWords) {
+    facts.tokenizer = "word";
+    count_words(facts, split_text(corpus, val_fraction));
+  } else if (facts.distinct > kByteValues && facts.characters < kFewOccurrences * facts.distinct) {
+    facts.tokenizer = "byte";
+  } else if (byte_pairs(facts) > 0) {
+    facts.tokenizer = "bpe";
+    count_byte_pairs(facts, corpus.text);
+  }
 }
 
 // In tokens.
@@ -187,9 +193,7 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool docu
   }
   facts.new_words = new_word_share(corpus.text);
   facts.new_ngrams = new_ngram_share(corpus.text);
-  facts.tokenizer = suitable_tokenizer(facts);
-  if (facts.tokenizer == "word") count_words(facts, split_text(corpus, val_fraction));
-  if (facts.tokenizer == "bpe") count_byte_pairs(facts, corpus.text);
+  choose_tokenizer(facts, corpus, val_fraction);
   return facts;
 }
 

@@ -1,8 +1,5 @@
 #include "train/run/config/configured_tokenizer.h"
 
-#include "data/tokenizer/normalized_tokenizer.h"
-#include "train/run/config/field_effects.h"
-
 namespace maki {
 
 TokenizerOptions tokenizer_options(const Config& config) {
@@ -11,8 +8,8 @@ TokenizerOptions tokenizer_options(const Config& config) {
 
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config) {
   config.tokenizer = tokenizer.kind();
-  if (has_effect(config, "vocab_size")) config.vocab_size = tokenizer.vocab_size();
-  config.normalize = to_string(normalization_of(tokenizer));
+  if (tokenizer_kind(config.tokenizer).has_limit) config.vocab_size = tokenizer.vocab_size();
+  config.normalize = to_string(tokenizer.normalization());
 }
 
 }  // namespace maki

@@ -45,6 +45,7 @@ struct ModelKind {
   std::span<const char* const> tasks;              // the first is the default
   const char *norm_order, *positions, *attention;  // the defaults
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
+  bool is_planned = false;
 };
 
 constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
@@ -54,7 +55,8 @@ constexpr ModelKind kModelKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, transformer_config(config, vocab.target));
-     }},
+     },
+     /*is_planned=*/true},
     {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const Seq2SeqConfig seq2seq{transformer_config(config, vocab.target),
@@ -65,7 +67,8 @@ constexpr ModelKind kModelKinds[] = {
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{transformer_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
-     }},
+     },
+     /*is_planned=*/true},
     {"encoder", kReadsText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const EncoderConfig encoder{transformer_config(config, vocab.target), vocab.classes};
@@ -89,6 +92,14 @@ std::vector<std::string> tasks_of_model(const std::string& model) {
   return {kind.tasks.begin(), kind.tasks.end()};
 }
 
+std::vector<std::string> planned_models() {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : kModelKinds) {
+    if (kind.is_planned) names.emplace_back(kind.name);
+  }
+  return names;
+}
+
 void fill_open_fields(Config& config) {
   const ModelKind& kind = kModels.row(config.model);
   const auto fill = [](std::string& field, const char* value) {
@@ -98,7 +109,7 @@ void fill_open_fields(Config& config) {
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
-  if (config.momentum < 0) config.momentum = usual_momentum(config.optimizer);
+  if (config.momentum < 0) config.momentum = optimizer_kind(config.optimizer).momentum;
   if (config.memory < 0) config.memory = has_effect(config, "memory") ? config.block_size : 0;
 }
 

@@ -18,6 +18,9 @@ std::vector<std::string> model_names();
 /// The tasks that a kind of model can learn, of which the first is the default. Throws Error for an unknown kind.
 std::vector<std::string> tasks_of_model(const std::string& model);
 
+/// The models of which plans choose the parts (train/loop/plan).
+std::vector<std::string> planned_models();
+
 /// The model that a configuration describes, with vocabularies of these sizes; its parameters, and those of adapters,
 /// are created below `scope`, and those that are not trained are frozen (train/run/config/trained_parameters.h). Throws
 /// Error if the configuration is not valid for this kind of model, and what trained_parameters.h says; parameters may

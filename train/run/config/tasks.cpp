@@ -11,11 +11,20 @@ namespace maki {
 namespace {
 
 constexpr TaskRule kTaskRules[] = {
-    {"next_token", "predict the next token of a text", 0, false, false, 10, "generate text", "generate"},
-    {"translate", "write the target of each source in parallel text", 1, true, false, 60, "translate lines",
+    {{.predicts_next = true}, "next_token", "predict the next token of a text", 10, "generate text", "generate"},
+    {{.special_ids = 1, .reads_source = true},
+     "translate",
+     "write the target of each source in parallel text",
+     60,
+     "translate lines",
      "generate"},
-    {"masked", "predict hidden tokens of a text from those around them", 1, false, false, 40, "fill masks", "fill"},
-    {"classify", "give each text its label", 0, false, true, 30, "label texts", "classify"},
+    {{.special_ids = 1, .fills_masks = true},
+     "masked",
+     "predict hidden tokens of a text from those around them",
+     40,
+     "fill masks",
+     "fill"},
+    {{.labels = true}, "classify", "give each text its label", 30, "label texts", "classify"},
 };
 constexpr Table kTasks("task", kTaskRules);
 

@@ -10,13 +10,21 @@
 
 namespace maki {
 
-struct TaskRule {
-  const char* name;
-  const char* help;
+/// What the rest of the program has to know about a task.
+struct TaskTraits {
   /// Ids of the model that follow those of its tokenizer, such as the end of a sentence.
-  std::int64_t special_ids;
-  bool reads_source;           ///< whether the model reads one sequence (the source) and writes another
-  bool labels;                 ///< whether the model gives each text one of a set of labels, which a checkpoint stores
+  std::int64_t special_ids = 0;
+  bool reads_source = false;   ///< whether the model reads one sequence (the source) and writes another
+  bool labels = false;         ///< whether the model gives each text one of a set of labels, which a checkpoint stores
+  bool fills_masks = false;    ///< whether the model predicts hidden tokens
+  bool predicts_next = false;  ///< whether each token of a text is predicted from those before it, as counting does
+
+  /// Whether the data are any text, and not lines with columns.
+  bool plain_text() const { return !reads_source && !labels; }
+};
+
+struct TaskRule : TaskTraits {
+  const char *name, *help;
   double most_passes;          ///< over the training data that help a run that is planned for a time
   const char *purpose, *verb;  ///< what a trained model is for, and the verb of the command line that does it
 };

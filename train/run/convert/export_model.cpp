@@ -29,11 +29,12 @@ std::vector<std::string> write_maki(const LoadedModel& model, const ExportOption
 }
 
 constexpr ExportFormat kFormats[] = {
-    {"hf", "a directory for Hugging Face transformers", true, write_hugging_face},
-    {"safetensors", "one file with maki's own names, for any model", false, write_own},
-    {"llm.c", "a checkpoint of llm.c", false, write_llm_c},
-    {"gguf", "a file for llama.cpp", false, write_gguf},
-    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", true, write_maki},
+    {"hf", "a directory for Hugging Face transformers", true, false, false, write_hugging_face},
+    {"safetensors", "one file with maki's own names, for any model", false, false, false, write_own},
+    {"llm.c", "a checkpoint of llm.c", false, false, true, write_llm_c},
+    {"gguf", "a file for llama.cpp", false, true, true, write_gguf},
+    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", true, false, false,
+     write_maki},
 };
 constexpr Table kExportFormats("format", kFormats);
 
@@ -46,9 +47,9 @@ std::string export_format_help() { return kExportFormats.help(); }
 std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
                                       FileSystem& fs) {
   const ExportFormat& row = kExportFormats.row(format);
-  const bool gguf = format == "gguf";
-  check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to `format` gguf; got {}", format);
-  check(!options.gelu_as_tanh || gguf || format == "llm.c",
+  check(row.has_number_type || options.gguf_type == ExportOptions().gguf_type,
+        "gguf_type: applies to `format` gguf; got {}", format);
+  check(!options.gelu_as_tanh || row.is_tanh,
         "gelu_as_tanh: applies to `format` gguf and llm.c, whose programs know one form of GELU; got {}", format);
   if (row.is_directory) {
     require_directory_place(options.out);
@@ -67,10 +68,6 @@ void require_gelu_tanh(const std::string& activation, const ExportOptions& optio
       "export: {} computes the tanh form of GELU, and the model has the exact one (activation = gelu); accept outputs "
       "that differ a little with `gelu_as_tanh`",
       target);
-}
-
-bool is_plain_char_tokenizer(const Tokenizer& tokenizer) {
-  return tokenizer.kind() == "char" && tokenizer.save().starts_with("maki char ");
 }
 
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written) {

@@ -20,7 +20,9 @@ struct ExportOptions {
 /// A format to export to: a row of the table in export_model.cpp.
 struct ExportFormat {
   const char *name, *help;
-  bool is_directory;  ///< what it writes
+  bool is_directory;     ///< what it writes
+  bool has_number_type;  ///< whether it takes ExportOptions::gguf_type
+  bool is_tanh;          ///< whether its program computes the tanh form of GELU alone: ExportOptions::gelu_as_tanh
   /// Writes the files and returns their paths; of a run, that of its checkpoint alone.
   std::vector<std::string> (*write)(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
 };
@@ -42,8 +44,6 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
 
 /// Throws Error unless `activation` is the tanh form of GELU, or the exact one and options.gelu_as_tanh is set.
 void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target);
-/// Whether each id stands for one character, and text is encoded as it is.
-bool is_plain_char_tokenizer(const Tokenizer& tokenizer);
 /// Writes a new file and appends its path to `written`. Throws what write_output() throws.
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written);
 /// The output with the saved tokenizer of the model as its companion.

@@ -158,7 +158,7 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   facts.vocab_size = prepared.tokenizer->vocab_size();
   // A run on the text is configured with the size that was asked for.
   const std::int64_t asked = options.tokenizer_options.vocab_size;
-  const bool is_new = options.tokenizer == nullptr && prepared.tokenizer->kind() == "bpe";
+  const bool is_new = options.tokenizer == nullptr && tokenizer_kind(options.tokenizer_kind).has_limit;
   if (is_new && facts.vocab_size < asked) facts.vocab_limit = asked;
   facts.tokenizer_hash = prepared.tokenizer->hash();
   facts.train_tokens = encoder.encode(text.train);

@@ -2,24 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/ranges.h>
 #include <limits>
 
 #include "autograd/core/check.h"
+#include "autograd/core/table.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/run/convert/prepare.h"
 
 namespace maki {
 namespace {
 
-// A format of another program: files of ids, perhaps after a header of 256 32-bit numbers.
-struct ForeignFormat {
+// maki's own file, or a directory for another program: files of ids, perhaps after a header of 256 32-bit numbers.
+struct TokenFormat {
   const char* name;
-  bool header;
+  bool is_directory, header;
   std::int64_t most_ids;  // the largest vocabulary
 };
 constexpr std::int64_t kMost16 = std::int64_t{1} << 16, kMost32 = std::int64_t{1} << 31;
-constexpr ForeignFormat kForeignFormats[] = {{"nanogpt", false, kMost16}, {"llm.c", true, kMost32}};
+constexpr TokenFormat kTokenFormatRows[] = {
+    {"maki", false, false, kMost32}, {"nanogpt", true, false, kMost16}, {"llm.c", true, true, kMost32}};
+constexpr Table kTokenFormats("format", kTokenFormatRows);
 
 constexpr std::string_view kForeignFiles[] = {"train.bin", "val.bin", kOwnTokenizerFile};
 
@@ -27,7 +29,7 @@ using LlmcHeader = std::array<std::int32_t, 256>;
 
 class ForeignWriter final : public TokenWriter {
  public:
-  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const OutputPath& out, const Tokenizer& tokenizer)
+  ForeignWriter(FileSystem& fs, const TokenFormat& format, const OutputPath& out, const Tokenizer& tokenizer)
       : format_(format),
         width_(tokenizer.vocab_size() <= kMost16 ? 2 : 4),
         directory_(fs, out),
@@ -60,32 +62,19 @@ class ForeignWriter final : public TokenWriter {
     file.commit(std::as_bytes(std::span(header)));
   }
 
-  const ForeignFormat& format_;
+  const TokenFormat& format_;
   std::uint32_t width_;
   OutputDirectory directory_;
   AtomicFile train_, val_;
   bool validation_ = false;
 };
 
-// Null for maki's own.
-const ForeignFormat* foreign_format(const std::string& name) {
-  if (name == "maki") return nullptr;
-  const auto* const found = std::ranges::find(kForeignFormats, name, &ForeignFormat::name);
-  check(found != std::end(kForeignFormats), "format: must be one of {}; got {}", fmt::join(token_formats(), ", "),
-        name);
-  return found;
-}
-
 }  // namespace
 
-std::vector<std::string> token_formats() {
-  std::vector<std::string> names = {"maki"};
-  for (const ForeignFormat& format : kForeignFormats) names.emplace_back(format.name);
-  return names;
-}
+std::vector<std::string> token_formats() { return kTokenFormats.names(); }
 
 void require_token_place(const std::string& format, const OutputPath& out) {
-  if (foreign_format(format) == nullptr) {
+  if (!kTokenFormats.row(format).is_directory) {
     require_file_place(out, Streams::refused);
   } else {
     // OutputDirectory would find this out only after hours of encoding a large text.
@@ -99,16 +88,16 @@ void require_token_place(const std::string& format, const OutputPath& out) {
 
 std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const OutputPath& out,
                                                const Tokenizer& tokenizer, std::vector<std::string>& files) {
-  const ForeignFormat* const foreign = foreign_format(format);
-  if (foreign == nullptr) {
+  const TokenFormat& row = kTokenFormats.row(format);
+  if (!row.is_directory) {
     files.push_back(out.path);
     return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
   }
-  check(tokenizer.vocab_size() <= foreign->most_ids,
+  check(tokenizer.vocab_size() <= row.most_ids,
         "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another `format`", format,
-        foreign->most_ids, tokenizer.vocab_size());
+        row.most_ids, tokenizer.vocab_size());
   for (const std::string_view name : kForeignFiles) files.push_back(fmt::format("{}/{}", out.path, name));
-  return std::make_unique<ForeignWriter>(fs, *foreign, out, tokenizer);
+  return std::make_unique<ForeignWriter>(fs, row, out, tokenizer);
 }
 
 }  // namespace maki

@@ -5,7 +5,6 @@
 
 #include "autograd/core/check.h"
 #include "data/tokenizer/bpe_tokenizer.h"
-#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "nn/transformer.h"
@@ -78,16 +77,16 @@ std::string pre_tokenizer_name(const BpeVocabulary& vocabulary) {
 }
 
 BpeVocabulary vocabulary_of(const Tokenizer& tokenizer) {
-  const bool plain = is_plain_char_tokenizer(tokenizer);
+  const bool by_character = is_by_character(tokenizer) && tokenizer.use() == TokenUse();
   check(
-      plain || (tokenizer.kind() != "word" && tokenizer.kind() != "char"),
+      by_character || is_byte_level(tokenizer),
       "export: a GGUF file needs a tokenizer of bytes, of byte-level BPE, or of characters without normalization; the "
       "model has one of the kind {}",
       tokenizer.kind());
-  check(normalization_of(tokenizer) == Normalization::none,
+  check(tokenizer.normalization() == Normalization::none,
         "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
         "choose the format hf, or train without `normalize`");
-  return plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
+  return by_character ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
 }
 
 // llama.cpp ends texts at some token, whatever a file says. A vocabulary without such a token gets one as its last,

@@ -34,9 +34,8 @@ std::string char_tokenizer_json(const Tokenizer& tokenizer) {
 
 // The text of tokenizer.json; empty if it cannot express the tokenizer.
 std::string tokenizer_text(const Tokenizer& tokenizer) {
-  if (is_plain_char_tokenizer(tokenizer)) return char_tokenizer_json(tokenizer);
-  const bool others = tokenizer.kind() == "char" || tokenizer.kind() == "word";
-  return others ? "" : tokenizer_json(tokenizer);
+  if (is_by_character(tokenizer) && tokenizer.use() == TokenUse()) return char_tokenizer_json(tokenizer);
+  return is_byte_level(tokenizer) ? tokenizer_json(tokenizer) : "";
 }
 
 void write_tokenizer(const LoadedModel& model, const std::string& out, FileSystem& fs,
