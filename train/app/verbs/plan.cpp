@@ -8,6 +8,8 @@
 #include "train/app/report.h"
 #include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
+#include "train/run/config/models.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 namespace {

@@ -13,6 +13,7 @@
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
 #include "train/loop/trainer.h"
+#include "train/run/config/models.h"
 
 namespace maki {
 
