@@ -92,6 +92,7 @@ TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   }
   REQUIRE_FALSE(detect_encoding("").has_value());
   REQUIRE_FALSE(detect_encoding("\x80\x81\x82\x83").has_value());
+  REQUIRE_FALSE(detect_encoding("no quotation marks: a\x93\x94\xFF").has_value());
   REQUIRE_FALSE(detect_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
   // An explicit `--encoding utf-8` is trusted.
   const TemporaryFolder folder;

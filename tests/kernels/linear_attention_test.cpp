@@ -176,6 +176,7 @@ TEST_CASE("linear attention continued from its sums equals the pass over the who
   LinearCase c{.batch = 2, .queries = tokens, .keys = tokens, .heads = heads, .features = f, .head_size = d};
   c.options.n_head = heads;
   const auto in = inputs_of(c);
+  const ThreadsScope threads(8);  // more than heads: 700 tokens are two segments
   const Tensor whole = linear_attention(in[0], in[1], in[2], c.options);
   for (const std::int64_t step : {1, 3, 64, 333, 700}) {
     LinearAttentionSums sums{zeros({2, heads, f, d}, DType::float64), zeros({2, heads, f}, DType::float64)};
