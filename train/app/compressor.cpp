@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <numbers>
 #include <optional>
 #include <spawn.h>
@@ -107,10 +106,9 @@ double compressed_bytes(const Compressor& compressor, const std::vector<std::str
                         std::uintmax_t largest) {
   const Folder folder;
   const std::string in = folder.file("text"), out = folder.file("text.zpaq"), log = folder.file("output");
-  std::ofstream file(in, std::ios::binary);
-  for (const std::string_view piece : pieces) file.write(piece.data(), std::ssize(piece));
+  Descriptor file(posix_file_system(), in, O_WRONLY | O_CREAT | O_EXCL, throw_as<Error>);
+  for (const std::string_view piece : pieces) file.write_all(text_bytes(piece));
   file.close();
-  check(!file.fail(), "against: cannot write the text to {}; free some space there", in);
   check(run_command(compressor.command(in, out, largest), log), "against: {} failed to compress {}; run it by hand",
         compressor.name, pluralize(static_cast<std::int64_t>(bytes_of(pieces)), "byte"));
   return static_cast<double>(fs::file_size(compressor.to_stdout ? log : out));

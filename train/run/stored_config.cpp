@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 
 namespace maki {
 

@@ -31,14 +31,8 @@ void write(std::string_view bytes) {
 }
 
 void read_sources(const std::vector<std::string>& files, const ByteSink& sink) {
-  if (files.empty()) return read_standard_input(sink);
-  for (const std::string& file : files) {
-    if (file == "-") {
-      read_standard_input(sink);
-    } else {
-      read_file(file, sink);
-    }
-  }
+  if (files.empty()) return read_input("-", sink);
+  for (const std::string& file : files) read_input(file, sink);
 }
 
 // A line without the carriage return at its end, which Windows puts before the newline.
