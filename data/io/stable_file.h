@@ -21,10 +21,10 @@ class StableFile {
 
   const std::string& path() const { return file_.path(); }
   std::uint64_t size() const { return size_; }
-  /// Fills `into` with the bytes from `offset` on. Throws if they cannot be read, and if the file has been
-  /// written to since it was opened, as its size and the time of its last modification tell; so whatever was read
-  /// without an exception is what the file contained then. A file of the same name in its place, or no file, is no
-  /// change. Requires: the file had these bytes.
+  /// Fills `into` with the bytes from `offset` on. Throws if they cannot be read, and if the file has been written to
+  /// since it was opened, as its size and the time of its last modification tell; so whatever was read without an
+  /// exception is what the file contained then. A file of the same name in its place, or no file, is no change.
+  /// Requires: the file had these bytes.
   void read(std::uint64_t offset, std::span<std::byte> into) const;
 
  private:
