@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-filter='every command of both tours*'
+filter='the tours: every command*'
 case ${1:-} in
   '') ;;
   --update) filter='[.update-tours]' ;;

@@ -29,7 +29,10 @@ struct Header {
   Hash hash;  // of everything before it
 };
 static_assert(sizeof(Header) == TokenFileLayout::kHeaderBytes && std::is_trivially_copyable_v<Header>);
-constexpr std::size_t kHashedBytes = sizeof(Header) - sizeof(Hash);
+
+Hash hash_of(const Header& header) {
+  return hash128(bytes_text(std::as_bytes(std::span(&header, 1)).first(sizeof(Header) - sizeof(Hash))));
+}
 
 // Where a section is in the file.
 struct Section {
@@ -83,7 +86,7 @@ void check_header(const Header& h, const std::string& path) {
   const auto require = [&](bool good, const char* what) {
     check<CorpusError>(good, "{}: is a damaged token file: {}; prepare it again", path, what);
   };
-  require(hash128({reinterpret_cast<const char*>(&h), kHashedBytes}) == h.hash, "checksum mismatch of its header");
+  require(hash_of(h) == h.hash, "checksum mismatch of its header");
   require(h.reserved == decltype(h.reserved){}, "its reserved bytes are not zeros");
   constexpr std::uint64_t kMaxVocabulary = std::uint64_t{1} << 31, kMaxCount = std::uint64_t{1} << 56;
   require(h.vocab_size >= 1 && h.vocab_size < kMaxVocabulary, "the size of its vocabulary is impossible");
@@ -243,8 +246,8 @@ std::string token_file_header(const TokenFileFacts& facts, const TokenFileLayout
            .vocab_limit = number(facts.vocab_limit),
            .reserved = {},
            .hash = {}};
-  h.hash = hash128({reinterpret_cast<const char*>(&h), kHashedBytes});
-  return {reinterpret_cast<const char*>(&h), sizeof(h)};
+  h.hash = hash_of(h);
+  return std::string(bytes_text(std::as_bytes(std::span(&h, 1))));
 }
 
 bool is_token_file(const std::string& path) {

@@ -16,10 +16,9 @@ AtomicFile::AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header
 
 void AtomicFile::append(Bytes bytes) {
   constexpr std::size_t kBufferBytes = 1 << 20;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  hash_.add(text);
-  size_ += text.size();
-  buffer_ += text;
+  hash_.add(bytes);
+  size_ += bytes.size();
+  buffer_ += bytes_text(bytes);
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
@@ -36,11 +35,11 @@ void AtomicFile::verify(Bytes header) {
   constexpr std::size_t kBlockBytes = 1 << 20;
   Descriptor file(fs_, temporary_.path(), O_RDONLY | O_NOFOLLOW);
   std::vector<std::byte> block(header.size());
-  bool same = file.read_some(block) == header.size() && std::ranges::equal(block, header);
+  bool same = file.fill(block) == header.size() && std::ranges::equal(block, header);
   Hash128 hash;
   std::uint64_t size = header.size();
   block.resize(kBlockBytes);
-  while (const std::size_t n = file.read_some(block)) {
+  while (const std::size_t n = file.fill(block)) {
     hash.add({block.data(), n});
     size += n;
   }

@@ -39,4 +39,12 @@ class DivergedError : public Error {
   using Error::Error;
 };
 
+/// Throws an error with this sentence. What opens files that can be of several kinds is passed one of these: the caller
+/// alone knows whether such a file is a corpus or belongs to a run.
+using Thrower = void (*)(const std::string& sentence);
+template <class E>
+[[noreturn]] void throw_as(const std::string& sentence) {
+  throw E(sentence);
+}
+
 }  // namespace maki

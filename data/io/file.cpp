@@ -1,95 +1,80 @@
 #include "data/io/file.h"
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/io/error.h"
-#include "data/io/git_lfs.h"
+#include "data/io/descriptor.h"
 
 namespace maki {
 namespace {
 
-void read_all(int descriptor, const std::string& name, const ByteSink& sink) {
+void read_all(Descriptor& file, const ByteSink& sink, Thrower error) {
   std::array<char, 1 << 16> buffer;
   for (bool first = true;; first = false) {
-    const ssize_t n = read(descriptor, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    const int error = n < 0 ? errno : 0;
-    check<CorpusError>(n >= 0, "{}: cannot be read: {}", name, std::strerror(error));
+    const std::size_t n = file.read(std::as_writable_bytes(std::span(buffer)));
     if (n == 0) return;
-    const std::string_view part(buffer.data(), static_cast<std::size_t>(n));
-    if (first) refuse_git_lfs_pointer<CorpusError>(part, name);
+    const std::string_view part(buffer.data(), n);
+    if (first) refuse_git_lfs_pointer(part, file.path(), error);
     sink(part);
   }
 }
 
-// Reserves memory for a whole regular file, so that appending it does not reallocate (unless the file grows meanwhile).
-void reserve_for(int descriptor, std::string& bytes) {
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  const std::size_t size = bytes.size() + static_cast<std::size_t>(status.st_size);
-  if (size > bytes.capacity()) bytes.reserve(size);
+// Appends a file. Memory for a whole regular file is reserved, so that nothing is reallocated unless it grows
+// meanwhile.
+void append_all(Descriptor& file, std::string& bytes, Thrower error, std::size_t most = SIZE_MAX) {
+  const struct stat status = file.status();
+  const std::size_t size = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+  if (size > most) error(fmt::format("{}: must have at most {} bytes; got {}", file.path(), most, size));
+  if (bytes.size() + size > bytes.capacity()) bytes.reserve(bytes.size() + size);
+  const auto append = [&](std::string_view part) {
+    bytes += part;
+    if (bytes.size() > most) error(fmt::format("{}: must have at most {} bytes, but is larger", file.path(), most));
+  };
+  read_all(file, append, error);
 }
 
-// An open regular file or named pipe.
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) {
-    check<CorpusError>(descriptor >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
-    struct stat status {};
-    const int error = fstat(descriptor, &status) == 0 ? 0 : errno;
-    if (error == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return;
-    close(descriptor);
-    check<CorpusError>(error == 0, "{}: cannot be accessed: {}", path, std::strerror(error));
-    fail<CorpusError>("{}: must be a file; it is a {}", path, S_ISDIR(status.st_mode) ? "directory" : "device");
-  }
-  ~OpenFile() { close(descriptor); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+// A regular file or named pipe.
+Descriptor open_file(const std::string& path, Thrower error) {
+  Descriptor file(posix_file_system(), path, O_RDONLY | O_NOCTTY, error);
+  const mode_t mode = file.status().st_mode;
+  if (!S_ISREG(mode) && !S_ISFIFO(mode))
+    error(fmt::format("{}: must be a file; it is a {}", path, S_ISDIR(mode) ? "directory" : "device"));
+  return file;
+}
 
-  const int descriptor;
-};
-
-ByteSink appending_to(std::string& bytes) {
-  return [&bytes](std::string_view part) { bytes += part; };
+Descriptor open_input(const std::string& path) {
+  if (path != "-") return open_file(path, throw_as<CorpusError>);
+  const Descriptor::Opened copy{fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)};  // with the same position
+  return {posix_file_system(), "standard input", copy, throw_as<CorpusError>};
 }
 
 }  // namespace
 
-void read_file(const std::string& path, const ByteSink& sink) {
-  const OpenFile file(path);
-  read_all(file.descriptor, path, sink);
-}
-
-void append_file(const std::string& path, std::string& bytes) {
-  const OpenFile file(path);
-  reserve_for(file.descriptor, bytes);
-  read_all(file.descriptor, path, appending_to(bytes));
-}
-
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path, Thrower error, std::size_t most) {
+  Descriptor file = open_file(path, error);
   std::string bytes;
-  append_file(path, bytes);
+  append_all(file, bytes, error, most);
   return bytes;
 }
 
-void read_standard_input(const ByteSink& sink) { read_all(STDIN_FILENO, "standard input", sink); }
-
-void append_standard_input(std::string& bytes) {
-  reserve_for(STDIN_FILENO, bytes);
-  read_standard_input(appending_to(bytes));
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
+  Descriptor file = open_regular(fs, path, throw_as<CheckpointError>);
+  std::string bytes;
+  append_all(file, bytes, throw_as<CheckpointError>, most);
+  return bytes;
 }
 
-std::string read_standard_input() {
-  std::string bytes;
-  append_standard_input(bytes);
-  return bytes;
+void read_input(const std::string& path, const ByteSink& sink) {
+  Descriptor file = open_input(path);
+  read_all(file, sink, throw_as<CorpusError>);
+}
+
+void append_input(const std::string& path, std::string& bytes) {
+  Descriptor file = open_input(path);
+  append_all(file, bytes, throw_as<CorpusError>);
 }
 
 std::size_t file_size(const std::string& path) {
@@ -106,21 +91,17 @@ std::string read_beginning(const std::string& path, std::size_t most) {
   struct stat status {};
   // Not by opening it: the writer of a named pipe would then write to nobody.
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (descriptor < 0) return {};
+  const int opened = posix_file_system().open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
+  if (opened < 0) return {};
+  const Descriptor file(posix_file_system(), path, Descriptor::Opened{opened}, throw_as<CorpusError>);
   std::string bytes(most, '\0');
-  std::size_t filled = 0;
-  ssize_t n = 1;
-  while (n != 0 && filled < most) {
-    n = pread(descriptor, bytes.data() + filled, most - filled, static_cast<off_t>(filled));
-    if (n < 0 && errno != EINTR) break;
-    filled += static_cast<std::size_t>(std::max<ssize_t>(0, n));
-  }
-  const int error = errno;
-  close(descriptor);
-  check<CorpusError>(n >= 0, "{}: cannot be read: {}", path, std::strerror(error));
-  bytes.resize(filled);
+  bytes.resize(file.read_at(0, std::as_writable_bytes(std::span(bytes))));
   return bytes;
+}
+
+void refuse_git_lfs_pointer(std::string_view beginning, const std::string& path, Thrower error) {
+  if (!beginning.starts_with(kGitLfsPointer)) return;
+  error(path + ": is a pointer that Git LFS left in place of the file; fetch the file itself with: git lfs pull");
 }
 
 }  // namespace maki

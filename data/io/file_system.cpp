@@ -14,7 +14,6 @@
 
 #include "data/io/descriptor.h"
 #include "data/io/error.h"
-#include "data/io/git_lfs.h"
 #include "data/io/temporary.h"
 
 namespace maki {
@@ -158,28 +157,6 @@ std::string file_system_type(int descriptor) {
     if (type == magic) return name;
   }
   return fmt::format("type {:#x}", type);
-}
-
-std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
-  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
-  Descriptor file(fs, path, O_RDONLY | O_NONBLOCK);
-  const struct stat status = file.status();
-  check<CheckpointError>(S_ISREG(status.st_mode), "{}: is not a regular file", path);
-  check<CheckpointError>(static_cast<std::uint64_t>(status.st_size) <= most,
-                         "{}: must have at most {} bytes; it has {}", path, most, status.st_size);
-  constexpr std::size_t kBlockBytes = 1 << 16;
-  std::string bytes;
-  bytes.reserve(static_cast<std::size_t>(status.st_size) + kBlockBytes);
-  for (;;) {
-    const std::size_t size = bytes.size();
-    bytes.resize(size + kBlockBytes);
-    const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
-    bytes.resize(size + got);
-    check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
-    if (got < kBlockBytes) break;
-  }
-  refuse_git_lfs_pointer<CheckpointError>(bytes, path);
-  return bytes;
 }
 
 }  // namespace maki

@@ -41,6 +41,7 @@ FileSystem& posix_file_system();
 
 using Bytes = std::span<const std::byte>;
 inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+inline std::string_view bytes_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 /// Replaces a file of a run atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back
 /// and compares, renames it, and fsyncs the directory. The lock of the run keeps others from using path.tmp; one that a
@@ -59,9 +60,10 @@ void sync_directory(FileSystem& fs, const std::string& path);
 /// statfs(2) reports for one without a name here, or "unknown" if that call fails.
 std::string file_system_type(int descriptor);
 
-/// All bytes of a regular file. Throws CheckpointError if it is anything else (a pipe is not waited for), cannot be
-/// read or has more than `most` bytes.
-std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most);
+/// Whether two results of stat() are of one file, whatever its names are.
+inline bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
 /// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
 /// Whether there is a file or directory of this path. Throws CheckpointError if the system cannot tell (permissions, a

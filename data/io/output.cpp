@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 
 namespace maki {
 namespace {
@@ -16,11 +17,9 @@ namespace {
 namespace stdfs = std::filesystem;
 using Status = struct stat;
 
-bool same(const Status& one, const Status& other) { return one.st_dev == other.st_dev && one.st_ino == other.st_ino; }
-
 bool is_at(const std::string& path, const Status& file) {
   Status status = {};
-  return stat(path.c_str(), &status) == 0 && same(status, file);
+  return stat(path.c_str(), &status) == 0 && is_same_file(status, file);
 }
 
 // What is at a path. If that is a symbolic link to a file or directory, `path` becomes the path of this one.
@@ -47,7 +46,7 @@ std::optional<Status> look_up(std::string& path) {
 // Whether a file is an input, or in a directory that is one.
 bool is_read_from(const Status& file, const std::string& input) {
   Status status = {};
-  if (input == "-") return fstat(STDIN_FILENO, &status) == 0 && same(status, file);
+  if (input == "-") return fstat(STDIN_FILENO, &status) == 0 && is_same_file(status, file);
   if (is_at(input, file)) return true;
   std::error_code error;
   stdfs::recursive_directory_iterator at(input, stdfs::directory_options::skip_permission_denied, error), end;
@@ -107,8 +106,9 @@ void rename_to_place(Temporary& file, const OutputPlace& place) {
 void write_stream(FileSystem& fs, const OutputPlace& place, const std::vector<Bytes>& pieces) {
   // A file to which the standard output was redirected must not be opened again: what is printed later would begin at
   // its old position.
-  Descriptor stream = place.is_standard_output ? Descriptor(fs, place.path, Descriptor::Copy{STDOUT_FILENO})
-                                               : Descriptor(fs, place.path, O_WRONLY | O_NOCTTY);
+  const int opened =
+      place.is_standard_output ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : fs.open(place.path, O_WRONLY | O_NOCTTY, 0);
+  Descriptor stream(fs, place.path, Descriptor::Opened{opened});
   for (const Bytes piece : pieces) stream.write_all(piece);
   stream.close();
 }
@@ -128,7 +128,7 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams) {
   if (!status) return place;
   check(!S_ISDIR(status->st_mode), "{}: is a directory; name a file", out.path);
   Status standard_output = {};
-  place.is_standard_output = fstat(STDOUT_FILENO, &standard_output) == 0 && same(standard_output, *status);
+  place.is_standard_output = fstat(STDOUT_FILENO, &standard_output) == 0 && is_same_file(standard_output, *status);
   place.is_stream = place.is_standard_output || !S_ISREG(status->st_mode);
   if (place.is_stream) {
     const bool accepted = streams == Streams::accepted && !out.companion && !S_ISBLK(status->st_mode);

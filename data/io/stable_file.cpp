@@ -1,68 +1,36 @@
 #include "data/io/stable_file.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "data/io/error.h"
+#include "data/io/file.h"
 
 namespace maki {
-namespace {
 
-struct stat status_of(int descriptor, const std::string& path) {
-  struct stat status {};
-  const bool known = fstat(descriptor, &status) == 0;  // before the arguments below are evaluated, which read errno
-  check<CorpusError>(known, "{}: cannot be accessed: {}", path, std::strerror(errno));
-  return status;
+StableFile::StableFile(const std::string& path, Thrower error)
+    : error_(error), file_(open_regular(posix_file_system(), path, error)) {
+  const struct stat status = file_.status();
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  modified_ = status.st_mtim;
+  std::string beginning(std::min<std::uint64_t>(size_, kGitLfsPointer.size()), '\0');
+  file_.read_at(0, std::as_writable_bytes(std::span(beginning)));
+  refuse_git_lfs_pointer(beginning, path, error);
 }
-
-}  // namespace
-
-// O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
-StableFile::StableFile(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)) {
-  check<CorpusError>(descriptor_ >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
-  try {
-    const struct stat status = status_of(descriptor_, path);
-    check<CorpusError>(S_ISREG(status.st_mode), "{}: is not a regular file", path);
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    modified_ = status.st_mtim;
-  } catch (...) {
-    close(descriptor_);
-    throw;
-  }
-}
-
-StableFile::~StableFile() { close(descriptor_); }
 
 void StableFile::read(std::uint64_t offset, std::span<std::byte> into) const {
-  bool ended = false;
-  while (!into.empty() && !ended) {
-    const ssize_t n = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    check<CorpusError>(n >= 0, "{}: cannot be read: {}", path_, std::strerror(errno));
-    ended = n == 0;
-    into = into.subspan(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
-  }
+  const std::size_t n = file_.read_at(offset, into);
   require_unchanged();
-  check<CorpusError>(!ended, "{}: ends before byte {}, although it has {}", path_, offset + into.size(), size_);
+  if (n < into.size())
+    error_(fmt::format("{}: ends before byte {}, although it has {}", path(), offset + into.size(), size_));
 }
 
 // Called after reading: a system call that writes sets the time before it changes any byte.
 void StableFile::require_unchanged() const {
-  const struct stat now = status_of(descriptor_, path_);
+  const struct stat now = file_.status();
   const auto size = static_cast<std::uint64_t>(now.st_size);
-  check<CorpusError>(size == size_,
-                     "{}: must stay as it is while it is used; it had {} bytes and now has {}; restore it, or start "
-                     "again with the new file",
-                     path_, size_, size);
-  check<CorpusError>(now.st_mtim.tv_sec == modified_.tv_sec && now.st_mtim.tv_nsec == modified_.tv_nsec,
-                     "{}: must stay as it is while it is used; it has been written to since it was opened; restore it, "
-                     "or start again with the new file",
-                     path_);
+  const bool modified = now.st_mtim.tv_sec != modified_.tv_sec || now.st_mtim.tv_nsec != modified_.tv_nsec;
+  if (size == size_ && !modified) return;
+  error_(fmt::format("{}: must stay as it is while it is used; it {}; restore it, or start again with the new file",
+                     path(),
+                     size != size_ ? fmt::format("had {} bytes and now has {}", size_, size)
+                                   : "has been written to since it was opened"));
 }
 
 }  // namespace maki

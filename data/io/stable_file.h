@@ -8,31 +8,30 @@
 #include <span>
 #include <string>
 
+#include "data/io/descriptor.h"
+
 namespace maki {
 
 /// Thread safety: may be read on several threads at once.
 class StableFile {
  public:
-  /// Throws CorpusError if it is anything else or cannot be opened.
-  explicit StableFile(const std::string& path);
-  ~StableFile();
-  StableFile(const StableFile&) = delete;
-  StableFile& operator=(const StableFile&) = delete;
+  /// Throws an error of the given type, as read() does, if it is anything else, cannot be opened, or is a pointer of
+  /// Git LFS.
+  explicit StableFile(const std::string& path, Thrower error = throw_as<CorpusError>);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   std::uint64_t size() const { return size_; }
-  /// Fills `into` with the bytes from `offset` on. Throws CorpusError if they cannot be read, and if the file has been
-  /// written to since it was opened, as its size and the time of its last modification tell; so whatever was read
-  /// without an exception is what the file contained then. A file of the same name in its place, or no file, is no
-  /// change. Requires: the file had these bytes.
+  /// Fills `into` with the bytes from `offset` on. Throws if they cannot be read, and if the file has been written to
+  /// since it was opened, as its size and the time of its last modification tell; so whatever was read without an
+  /// exception is what the file contained then. A file of the same name in its place, or no file, is no change.
+  /// Requires: the file had these bytes.
   void read(std::uint64_t offset, std::span<std::byte> into) const;
-  int descriptor() const { return descriptor_; }
 
  private:
   void require_unchanged() const;
 
-  std::string path_;
-  int descriptor_;
+  Thrower error_;
+  Descriptor file_;
   std::uint64_t size_ = 0;
   timespec modified_ = {};
 };

@@ -61,13 +61,13 @@ void verify(FileSystem& fs, const std::string& path, const std::vector<Bytes>& p
   for (Bytes piece : pieces) {
     while (!piece.empty()) {
       const std::size_t n = std::min(buffer.size(), piece.size());
-      const std::size_t got = file.read_some(std::span(buffer).first(n));
+      const std::size_t got = file.fill(std::span(buffer).first(n));
       check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
                              "{}: what was read back differs from what was written; the disk may be failing", path);
       piece = piece.subspan(n);
     }
   }
-  check<CheckpointError>(file.read_some(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
+  check<CheckpointError>(file.fill(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
 }
 
 }  // namespace

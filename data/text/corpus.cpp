@@ -10,10 +10,10 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/hash.h"
-#include "data/io/invisible.h"
 #include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
+#include "data/text/invisible.h"
 #include "data/text/text_shape.h"
 
 namespace maki {

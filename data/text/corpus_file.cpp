@@ -32,13 +32,6 @@ struct Arriving {
 
   bool from_input() const { return path == "-"; }
   std::string word() const { return from_input() ? "FILE" : shell_quote(path); }
-  void read(const ByteSink& sink) const {
-    if (from_input()) {
-      read_standard_input(sink);
-    } else {
-      read_file(path, sink);
-    }
-  }
 
   const std::string& path;
   std::string name;  // for messages
@@ -106,7 +99,7 @@ void finish_utf8(const Arriving& file, std::vector<std::string>& notes) {
 void read_decoded(const Arriving& file, std::string& text, std::vector<std::string>& notes,
                   const std::function<void()>& after) {
   Decoder decoder(file.options.encoding, file.name, file.options.invalid);
-  file.read([&](std::string_view bytes) {
+  read_input(file.path, [&](std::string_view bytes) {
     if (decoder.bytes() == 0) check_signature(file, bytes);
     decoder.push(bytes, text);
     after();
@@ -135,11 +128,7 @@ std::size_t whole_characters(std::string_view text) {
 void append_text(Arriving& file, std::string& text, std::vector<std::string>& notes) {
   if (is_decoded(file.options)) return read_decoded(file, text, notes, [] {});
   const std::size_t begin = text.size();
-  if (file.from_input()) {
-    append_standard_input(text);
-  } else {
-    append_file(file.path, text);
-  }
+  append_input(file.path, text);
   check_signature(file, std::string_view(text).substr(begin));
   check_utf8(file, text, begin);
   finish_utf8(file, notes);
@@ -185,7 +174,7 @@ void read_corpus_file(const std::string& path, const CorpusOptions& options, std
     check_utf8(file, text, 0);
     give(text.size());
   };
-  file.read([&](std::string_view bytes) {
+  read_input(file.path, [&](std::string_view bytes) {
     arrived += bytes;
     if (arrived.size() >= block_size) check_arrived(whole_characters(arrived));
   });

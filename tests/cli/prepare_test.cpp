@@ -203,7 +203,7 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   REQUIRE(read_text(corpus) == small_text());
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
                   {"must be one of maki, nanogpt, llm.c"});
-  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"missing/u", "open failed"});
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"missing/u", "cannot be opened"});
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--vocab-size", "300"}), 2, {"vocab_size"});
   require_refused(run_maki({"prepare", tokens, "--out", folder / "u"}), 3, {"contains tokens already"});
   for (const Arguments& option :

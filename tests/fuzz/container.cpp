@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 #include "data/io/hash.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/unsynced.h"

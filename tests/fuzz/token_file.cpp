@@ -49,9 +49,7 @@ std::vector<std::string> token_file_seeds() {
                         .val_fraction = 0.3,
                         .tokenizer_kind = kind,
                         .out = out});
-    std::string bytes;
-    read_file(out, [&](std::string_view part) { bytes += part; });
-    files.push_back(bytes);
+    files.push_back(read_file(out));
     remove_scratch_file("prepared.maki");
   }
   return files;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 #include "tests/files.h"
 #include "tests/train/faulty_file_system.h"
 

@@ -20,7 +20,7 @@ namespace {
 
 Tensor values_of(const StoredTensors& file, const std::string& name, const Shape& shape) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  read_numbers<double>(NumberType::f64, file.find(name)->bytes, values);
+  file.find(name)->read(std::span(values));
   return tensor(values, shape);
 }
 
@@ -207,12 +207,12 @@ TEST_CASE("the values of rope_theta and rope_scaling of older configurations are
 TEST_CASE("the tensors of a model may be in several files") {
   const TemporaryFolder folder;
   const std::string copy = changed_fixture(folder, "llama", "{", "{"), file = copy + "/model.safetensors";
-  const StoredTensors stored = read_safetensors(file);
+  const std::vector<OwnedTensor> tensors = owned(read_safetensors(file));
   nlohmann::json map;
-  std::vector<StoredTensor> parts[2];
-  for (std::size_t i = 0; i < stored.tensors.size(); ++i) {
-    parts[i % 2].push_back(stored.tensors[i]);
-    map[stored.tensors[i].name] = i % 2 == 0 ? "a.safetensors" : "b.safetensors";
+  std::vector<OwnedTensor> parts[2];
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    parts[i % 2].push_back(tensors[i]);
+    map[tensors[i].name] = i % 2 == 0 ? "a.safetensors" : "b.safetensors";
   }
   write_safetensors(posix_file_system(), copy + "/a.safetensors", parts[0]);
   write_safetensors(posix_file_system(), copy + "/b.safetensors", parts[1]);
@@ -244,23 +244,16 @@ TEST_CASE("the tensors of a model may be in several files") {
 TEST_CASE("weights that are not finite, or of another type, are refused") {
   const TemporaryFolder folder;
   const std::string copy = changed_fixture(folder, "gpt2", "{", "{"), file = copy + "/model.safetensors";
-  StoredTensors stored = read_safetensors(file);
-  std::vector<std::byte> changed;
-  for (StoredTensor& tensor : stored.tensors) {
-    if (tensor.name != "transformer.wpe.weight") continue;
-    changed.assign(tensor.bytes.begin(), tensor.bytes.end());
-    tensor.bytes = changed;
-    const float infinite = HUGE_VALF;
-    std::memcpy(changed.data() + 8, &infinite, sizeof infinite);
-  }
-  write_safetensors(posix_file_system(), folder / "m", stored.tensors);
+  std::vector<OwnedTensor> tensors = owned(read_safetensors(file));
+  OwnedTensor& wpe = *std::ranges::find(tensors, "transformer.wpe.weight", &OwnedTensor::name);
+  const float infinite = HUGE_VALF;
+  std::memcpy(wpe.bytes.data() + 8, &infinite, sizeof infinite);
+  write_safetensors(posix_file_system(), folder / "m", tensors);
   std::filesystem::rename(folder / "m", file);
   REQUIRE_THAT(error_message<CheckpointError>([&] { import_into(copy, folder / "run"); }),
                ContainsSubstring("transformer.wpe.weight: contains a value that is not finite"));
-  for (StoredTensor& tensor : stored.tensors) {
-    if (tensor.name == "transformer.wpe.weight") tensor.type = NumberType::i32;
-  }
-  write_safetensors(posix_file_system(), folder / "m", stored.tensors);
+  wpe.type = NumberType::i32;
+  write_safetensors(posix_file_system(), folder / "m", tensors);
   std::filesystem::rename(folder / "m", file);
   REQUIRE_THAT(error_message<CheckpointError>([&] { import_into(copy, folder / "run"); }),
                ContainsSubstring("must be of type F16, BF16, F32 or F64; got I32"));
@@ -269,15 +262,15 @@ TEST_CASE("weights that are not finite, or of another type, are refused") {
 TEST_CASE("a stored head that differs from the embedding is not tied, whatever the configuration says") {
   const TemporaryFolder folder;
   const std::string path = changed_fixture(folder, "llama-tied", "{", "{"), file = path + "/model.safetensors";
-  const StoredTensors stored = read_safetensors(file);
-  const StoredTensor& embedding = *stored.find("model.embed_tokens.weight");
+  const std::vector<OwnedTensor> stored = owned(read_safetensors(file));
+  const OwnedTensor& embedding = *std::ranges::find(stored, "model.embed_tokens.weight", &OwnedTensor::name);
   const auto write_with_head = [&](NumberType type, double added) {
     std::vector<double> values(embedding.bytes.size() * 8 / bits_of(embedding.type));
     read_numbers(embedding.type, embedding.bytes, std::span(values));
     values[5] += added;
     std::vector<std::byte> bytes(values.size() * bits_of(type) / 8);
     write_numbers<double>(type, values, bytes);
-    std::vector<StoredTensor> tensors = stored.tensors;
+    std::vector<OwnedTensor> tensors = stored;
     tensors.push_back({"lm_head.weight", type, embedding.shape, bytes});
     std::filesystem::remove(file);
     write_safetensors(posix_file_system(), file, tensors);
@@ -301,23 +294,22 @@ TEST_CASE("a stored head that differs from the embedding is not tied, whatever t
 TEST_CASE("numbers of all four types are imported exactly, and float64 is exported as such") {
   const TemporaryFolder folder;
   const std::string copy = changed_fixture(folder, "gpt2", "{", "{"), file = copy + "/model.safetensors";
-  const StoredTensors stored = read_safetensors(hugging_face_fixture("gpt2") + "/model.safetensors");
+  const auto stored = owned(read_safetensors(hugging_face_fixture("gpt2") + "/model.safetensors"));
   for (const NumberType type : {NumberType::f16, NumberType::bf16, NumberType::f32, NumberType::f64}) {
     INFO(to_string(type));
-    std::vector<std::vector<std::byte>> memory;
-    std::vector<StoredTensor> tensors = stored.tensors;
-    for (StoredTensor& tensor : tensors) {
+    std::vector<OwnedTensor> tensors = stored;
+    for (OwnedTensor& tensor : tensors) {
       std::vector<float> values(tensor.bytes.size() / sizeof(float));
       read_numbers<float>(NumberType::f32, tensor.bytes, values);
-      write_numbers<float>(type, values, memory.emplace_back(values.size() * bits_of(type) / 8));
       tensor.type = type;
-      tensor.bytes = memory.back();
+      tensor.bytes.resize(values.size() * bits_of(type) / 8);
+      write_numbers<float>(type, values, tensor.bytes);
     }
     write_safetensors(posix_file_system(), {file, true}, tensors);
     const LoadedModel loaded(import_into(copy, folder / to_string(type)));
     REQUIRE(loaded.store.dtype() == (type == NumberType::f64 ? DType::float64 : DType::float32));
     std::vector<double> expected(13 * 8);
-    read_numbers<double>(type, read_safetensors(file).find("transformer.wte.weight")->bytes, expected);
+    read_safetensors(file).find("transformer.wte.weight")->read(std::span(expected));
     const Tensor& wte = loaded.store.find("wte.weight").value();
     for (std::int64_t i = 0; i < wte.numel(); ++i) REQUIRE(wte.at(i) == expected[static_cast<std::size_t>(i)]);
     const std::string out = folder / (std::string("out-") + to_string(type));

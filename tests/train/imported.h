@@ -14,6 +14,16 @@ inline std::string hugging_face_fixture(const std::string& name) {
   return std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/hf-" + name;
 }
 
+/// The tensors of a file, read into memory.
+inline std::vector<OwnedTensor> owned(const StoredTensors& stored) {
+  std::vector<OwnedTensor> tensors;
+  for (const StoredTensor& each : stored.tensors) {
+    tensors.push_back({each.name, each.type, each.shape, std::vector<std::byte>(each.size)});
+    each.file->read(each.offset, tensors.back().bytes);
+  }
+  return tensors;
+}
+
 /// Imports a model into a new run and returns the path of its checkpoint.
 inline std::string import_into(const std::string& path, const std::string& run, const std::string& tokenizer = "") {
   const ForeignModel model = open_foreign_model(path);

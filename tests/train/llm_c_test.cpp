@@ -23,7 +23,7 @@ std::string as_bfloat16(const std::string& file) {
   for (std::size_t at = kHeaderBytes; at < file.size(); at += 4) {
     float value = 0;
     std::memcpy(&value, file.data() + at, sizeof value);
-    const std::uint16_t upper = float_to_bfloat(value);
+    const BFloat16 upper = float_to_bfloat(value);
     bytes.append(reinterpret_cast<const char*>(&upper), sizeof upper);
   }
   return bytes;
@@ -59,7 +59,7 @@ TEST_CASE("bfloat16 in a checkpoint of llm.c is read exactly") {
   const LoadedModel narrow(import_into(folder / "bf16.bin", folder / "a", tokenizer_of_fixture()));
   const LoadedModel wide(import_into(kFixture, folder / "b", tokenizer_of_fixture()));
   for (std::int64_t i = 0; i < wide.store.values().numel(); ++i) {
-    const float rounded = bfloat_to_float(float_to_bfloat(static_cast<float>(wide.store.values().at(i))));
+    const float rounded = to_float(float_to_bfloat(static_cast<float>(wide.store.values().at(i))));
     REQUIRE(narrow.store.values().at(i) == static_cast<double>(rounded));
   }
 }

@@ -117,7 +117,7 @@ TEST_CASE("a mapped section has the bytes of the file, also after the file is go
   const TemporaryFolder folder;
   const std::string content(5'000'000, 'c'), path = folder / "written.maki";
   const std::string bytes = write(folder, {{"short", "s"}, {"long", content}, {"none", ""}});
-  std::shared_ptr<const SectionMapping> mapping, again;
+  std::shared_ptr<const Mapping> mapping, again;
   std::string joined;
   {
     const ContainerReader file(path);

@@ -7,7 +7,7 @@
 #include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
-#include "tests/files.h"
+#include "tests/train/imported.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -176,7 +176,7 @@ TEST_CASE("what the format allows is read: empty tensors, numbers without axes, 
   REQUIRE(stored.tensors.size() == 4);
   REQUIRE(stored.tensors[0].name == "empty");
   REQUIRE(stored.find("late")->shape.empty());
-  REQUIRE(stored.find("late")->bytes.size() == 8);
+  REQUIRE(stored.find("late")->size == 8);
   REQUIRE(stored.find("empty")->shape == std::vector<std::int64_t>{0, 3});
   REQUIRE(stored.find("none") == nullptr);
   REQUIRE(stored.find("half")->type == NumberType::f4);
@@ -188,8 +188,7 @@ TEST_CASE("what the format allows is read: empty tensors, numbers without axes, 
 TEST_CASE("what is written is read again, with the header padded and larger numbers first") {
   REQUIRE(rc::check([] {
     const TemporaryFolder folder;
-    std::vector<StoredTensor> tensors;
-    std::vector<std::vector<std::byte>> memory;
+    std::vector<OwnedTensor> tensors;
     const auto names = *rc::gen::unique<std::vector<std::string>>(rc::gen::nonEmpty(rc::gen::string<std::string>()));
     for (const std::string& name : names) {
       const bool ascii = std::ranges::all_of(name, [](char c) { return c > 0; });
@@ -200,21 +199,19 @@ TEST_CASE("what is written is read again, with the header padded and larger numb
       std::uint64_t bytes = bits_of(type) / 8;
       for (const std::int64_t n : shape) bytes *= static_cast<std::uint64_t>(n);
       if (bytes > 4096) continue;
-      memory.push_back(random_bytes(bytes));
-      tensors.push_back({name, type, shape, memory.back()});
+      tensors.push_back({name, type, shape, random_bytes(bytes)});
     }
     write_safetensors(posix_file_system(), {folder / "m.safetensors", true}, tensors);
     const StoredTensors stored = read_safetensors(folder / "m.safetensors");
-    RC_ASSERT(stored.tensors.size() == tensors.size());
-    for (const StoredTensor& tensor : tensors) {
-      const StoredTensor* const found = stored.find(tensor.name);
-      RC_ASSERT(found != nullptr);
+    const std::vector<OwnedTensor> again = owned(stored);
+    RC_ASSERT(again.size() == tensors.size());
+    for (const OwnedTensor& tensor : tensors) {
+      const auto found = std::ranges::find(again, tensor.name, &OwnedTensor::name);
+      RC_ASSERT(found != again.end());
       RC_ASSERT(found->shape == tensor.shape);
       RC_ASSERT(found->type == tensor.type);
-      RC_ASSERT(std::ranges::equal(found->bytes, tensor.bytes));
-      RC_ASSERT((found->bytes.data() - stored.files.front()->bytes().data()) %
-                    static_cast<std::ptrdiff_t>(bits_of(tensor.type) / 8) ==
-                0);
+      RC_ASSERT(found->bytes == tensor.bytes);
+      RC_ASSERT(stored.find(tensor.name)->offset % (bits_of(tensor.type) / 8) == 0);
     }
   }));
 }
@@ -224,12 +221,12 @@ TEST_CASE("a file that becomes shorter after its header was read is an error, an
   const std::string path = folder.write("m.safetensors", file_of("{" + entry("a", "F32", "2", 0, 8) + "}", 8));
   const StoredTensors stored = read_safetensors(path);
   std::vector<float> values(2);
-  stored.read(stored.tensors.at(0), std::span(values));
+  stored.tensors.at(0).read(std::span(values));
   float expected = 0;
   std::memcpy(&expected, "xxxx", sizeof expected);
   REQUIRE(values == std::vector<float>{expected, expected});
   std::filesystem::resize_file(path, 8);
-  const std::string said = error_message<CheckpointError>([&] { stored.read(stored.tensors[0], std::span(values)); });
+  const std::string said = error_message<CheckpointError>([&] { stored.tensors[0].read(std::span(values)); });
   REQUIRE(contains(said, path + ": must stay as it is while it is used"));
 }
 
@@ -238,8 +235,7 @@ TEST_CASE("a file of the reference implementation is written again byte for byte
   for (const char* const name : {"hf-gpt2/model", "hf-gpt2-old/model", "hf-llama/model"}) {
     INFO(name);
     const std::string path = std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
-    const StoredTensors stored = read_safetensors(path);
-    write_safetensors(posix_file_system(), {folder / "again.safetensors", true}, stored.tensors);
+    write_safetensors(posix_file_system(), {folder / "again.safetensors", true}, owned(read_safetensors(path)));
     REQUIRE(read_bytes(folder / "again.safetensors") == read_bytes(path));
   }
 }
@@ -256,8 +252,7 @@ TEST_CASE("a file with any one byte changed is read or rejected") {
       write_bytes(folder / "m.safetensors", bytes);
       std::size_t size = 0;
       const std::string said = error_message<CheckpointError>([&] {
-        for (const StoredTensor& tensor : read_safetensors(folder / "m.safetensors").tensors)
-          size += tensor.bytes.size();
+        for (const StoredTensor& tensor : read_safetensors(folder / "m.safetensors").tensors) size += tensor.size;
       });
       accepted += said.empty();
       REQUIRE((said.empty() ? size == 9 : size == 0));
@@ -268,7 +263,7 @@ TEST_CASE("a file with any one byte changed is read or rejected") {
 
 TEST_CASE("two tensors of one name are not written") {
   const TemporaryFolder folder;
-  const StoredTensor a{.name = "a", .type = NumberType::f32, .shape = {0}, .bytes = {}};
+  const OwnedTensor a{.name = "a", .type = NumberType::f32, .shape = {0}, .bytes = {}};
   REQUIRE_THAT(error_message<Error>([&] {
                  write_safetensors(posix_file_system(), folder / "m", {a, a});
                }),

@@ -105,28 +105,12 @@ ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>&
   for (const char* const option : {"--preset", "--config"}) command.list_under(option, kCommonOptions);
 }
 
-namespace {
-
-// read_file() reports a CorpusError (exit code 3), but an unreadable configuration is a usage error (2).
-std::string read_configuration(const std::string& path) {
-  try {
-    std::error_code unknown;  // set for a pipe, which has no size
-    const auto size = std::filesystem::file_size(path, unknown);
-    check(unknown || size <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", path, kMaxConfigBytes, size);
-    return read_file(path);
-  } catch (const CorpusError& error) {
-    throw Error(error.what());
-  }
-}
-
-}  // namespace
-
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) apply_preset(config, preset);
   if (!config_file_.empty()) {
     const Config before = config;
-    apply_toml(config, read_configuration(config_file_), config_file_);
+    apply_toml(config, read_file(config_file_, throw_as<Error>, kMaxConfigBytes), config_file_);
     std::vector<std::string> keys;
     const std::vector<std::string> options = given_fields();
     for (const Field& field : fields()) {

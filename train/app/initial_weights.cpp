@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "data/io/error.h"
-#include "data/io/hash.h"
 #include "optim/clip.h"
 #include "train/app/reading.h"
 #include "train/app/run_corpus.h"
@@ -41,10 +40,7 @@ std::string InitialWeights::load(ParameterStore& store) const {
   load_values_by_name(file_, store);
   check<CheckpointError>(std::isfinite(global_norm(store.values())),
                          "{}: contains weights that are not finite; choose another checkpoint", file_.path());
-  return dispatch(store.dtype(), [&]<class T>() {
-    const auto bytes = std::as_bytes(store.values().values<T>());
-    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  });
+  return hash_of_values(store);
 }
 
 }  // namespace maki

@@ -7,11 +7,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "data/io/error.h"
-#include "data/io/git_lfs.h"
+#include "data/io/file.h"
 #include "data/io/hash.h"
 #include "data/io/parallel_read.h"
 
@@ -52,16 +50,24 @@ std::string name_of(const TableEntry& entry) {
   return ended && is_name(name, entry.name.size()) ? name : "";
 }
 
+std::string front_bytes(const Header& header, const std::vector<TableEntry>& table) {
+  return std::string(bytes_text(std::as_bytes(std::span(&header, 1))))
+      .append(bytes_text(std::as_bytes(std::span(table))));
+}
+
 // The bytes of header and table, with the hash filled in.
 std::string header_and_table(Header header, const std::vector<TableEntry>& table) {
-  const auto join = [&] {
-    std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
-    return bytes.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-  };
   header.hash = 0;
-  const std::string unhashed = join();
-  header.hash = hash64(unhashed);
-  return join();
+  header.hash = hash64(front_bytes(header, table));
+  return front_bytes(header, table);
+}
+
+// A file that is missing is lost; one that merely cannot be opened may be intact.
+Descriptor open_container(FileSystem& fs, const std::string& path) {
+  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
+  const int opened = retry([&] { return fs.open(path, O_RDONLY | O_NONBLOCK, 0); });
+  check<CorruptFile>(opened >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path, std::strerror(ENOENT));
+  return {fs, path, Descriptor::Opened{opened}};
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
     std::ranges::copy(section.name, entry.name.begin());
     entry.offset = offset;
     entry.length = section.bytes.size();
-    entry.hash = hash64({reinterpret_cast<const char*>(section.bytes.data()), section.bytes.size()});
+    entry.hash = hash64(bytes_text(section.bytes));
     table.push_back(entry);
     offset = aligned(offset + entry.length);
   }
@@ -104,50 +110,37 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   replace_file_atomically(fs, path, pieces);
 }
 
-ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
-  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
-  descriptor_ = fs_.open(path_, O_RDONLY | O_NONBLOCK, 0);
-  check<CorruptFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
-  try {
-    read_front();
-  } catch (...) {
-    fs_.close(descriptor_);
-    throw;
-  }
+ContainerReader::ContainerReader(const std::string& path, FileSystem& fs) : file_(open_container(fs, path)) {
+  read_front();
 }
 
 void ContainerReader::read_front() {
-  struct stat status {};
-  const bool known = fs_.fstat(descriptor_, status) == 0;  // before the arguments below are evaluated, which read errno
-  check<CheckpointError>(known, "{}: cannot be accessed: {}", path_, std::strerror(errno));
-  check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
+  const struct stat status = file_.status();
+  check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path());
   file_size_ = static_cast<std::uint64_t>(status.st_size);
   check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerBytes, "{}: is too short for a checkpoint ({} bytes)",
-                     path_, file_size_);
+                     path(), file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-  refuse_git_lfs_pointer<CorruptFile>(std::as_bytes(std::span(&header, 1)), path_);
-  check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  refuse_git_lfs_pointer(bytes_text(std::as_bytes(std::span(&header, 1))), path(), throw_as<CorruptFile>);
+  check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path());
   // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
   check<CheckpointError>(header.version == kFormatVersion,
-                         "{}: has format version {}; this version of maki reads format version {}", path_,
+                         "{}: has format version {}; this version of maki reads format version {}", path(),
                          header.version, kFormatVersion);
   check<CorruptFile>(header.file_size == file_size_,
-                     "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
+                     "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path(),
                      header.file_size, file_size_);
   const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
   const std::uint64_t end = file_size_ - kTrailerBytes;
   check<CorruptFile>(header.sections <= kMaxSections && table_end <= end,
-                     "{}: is damaged: its section table is not valid", path_);
+                     "{}: is damaged: its section table is not valid", path());
   std::vector<TableEntry> table(header.sections);
   read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
-  std::string stored(reinterpret_cast<const char*>(&header), sizeof header);
-  stored.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-  check<CorruptFile>(header_and_table(header, table) == stored, "{}: is damaged: checksum mismatch in header and table",
-                     path_);
+  check<CorruptFile>(header_and_table(header, table) == front_bytes(header, table),
+                     "{}: is damaged: checksum mismatch in header and table", path());
   check<CorruptFile>(header.zeros == Header{}.zeros, "{}: is damaged: the reserved bytes of the header must be zero",
-                     path_);
+                     path());
 
   // The layout is canonical: each section has exactly one valid offset.
   std::uint64_t expected = table_end;
@@ -155,14 +148,14 @@ void ContainerReader::read_front() {
     const std::string name = name_of(entry);
     const bool fits = entry.offset == expected && entry.length <= end - entry.offset;
     check<CorruptFile>(fits && !name.empty() && entry.zero == 0, "{}: is damaged: its section table is not valid",
-                       path_);
-    check<CorruptFile>(!has(name), "{}: has two sections named {}", path_, name);
+                       path());
+    check<CorruptFile>(!has(name), "{}: has two sections named {}", path(), name);
     entries_.push_back({name, entry.offset, entry.length, entry.hash});
     expected = aligned(entry.offset + entry.length);
-    check<CorruptFile>(expected <= end, "{}: is damaged: its section table is not valid", path_);
+    check<CorruptFile>(expected <= end, "{}: is damaged: its section table is not valid", path());
     check_zeros(entry.offset + entry.length, expected);
   }
-  check<CorruptFile>(expected == end, "{}: is damaged: its section table is not valid", path_);
+  check<CorruptFile>(expected == end, "{}: is damaged: its section table is not valid", path());
 }
 
 void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
@@ -170,21 +163,13 @@ void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const 
   const std::span<std::byte> bytes = std::span(gap).first(end - begin);
   read_at(begin, bytes);
   const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-  check<CorruptFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
+  check<CorruptFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path(), begin, end);
 }
 
-ContainerReader::~ContainerReader() { fs_.close(descriptor_); }
-
 void ContainerReader::read_at(std::uint64_t offset, std::span<std::byte> into) const {
-  while (!into.empty()) {
-    const ssize_t n = fs_.pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    check<CheckpointError>(n >= 0, "{}: cannot be read: {}", path_, std::strerror(errno));
-    // Not a CorruptFile either: the file was long enough when it was opened.
-    check<CheckpointError>(n > 0, "{}: became shorter while it was being read", path_);
-    into = into.subspan(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
-  }
+  // Not a CorruptFile either: the file was long enough when it was opened.
+  check<CheckpointError>(file_.read_at(offset, into) == into.size(), "{}: became shorter while it was being read",
+                         path());
 }
 
 bool ContainerReader::has(std::string_view name) const {
@@ -193,29 +178,29 @@ bool ContainerReader::has(std::string_view name) const {
 
 const ContainerReader::Entry& ContainerReader::entry(std::string_view name) const {
   const auto found = std::ranges::find(entries_, name, &Entry::name);
-  check<CorruptFile>(found != entries_.end(), "{}: has no section {}", path_, name);
+  check<CorruptFile>(found != entries_.end(), "{}: has no section {}", path(), name);
   return *found;
 }
 
 void ContainerReader::read(std::string_view name, std::span<std::byte> into,
                            const std::function<void(Bytes)>& use) const {
   const Entry& found = entry(name);
-  check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
-                     found.length);
+  check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path(), name,
+                     into.size(), found.length);
   const auto load = [&](std::size_t begin, std::size_t end) {
     read_at(found.offset + begin, into.subspan(begin, end - begin));
   };
   process(found, into, load, use);
 }
 
-std::shared_ptr<const SectionMapping> ContainerReader::map(std::string_view name,
-                                                           const std::function<void(Bytes)>& use) const {
+std::shared_ptr<const Mapping> ContainerReader::map(std::string_view name,
+                                                    const std::function<void(Bytes)>& use) const {
   const Entry& found = entry(name);
-  auto mapping = SectionMapping::create(descriptor_, found.offset, found.length);
-  if (mapping == nullptr) return nullptr;
+  auto mapping = Mapping::create(file_.number(), found.offset, found.length, Mapping::Access::copy_on_write);
+  if (mapping == nullptr || mapping->load(0, 1) != 0) return nullptr;
   const auto load = [&](std::size_t begin, std::size_t end) {
     const int error = mapping->load(begin, end);
-    check<CheckpointError>(error == 0, "{}: cannot be read: {}", path_, std::strerror(error));
+    check<CheckpointError>(error == 0, "{}: cannot be read: {}", path(), std::strerror(error));
   };
   process(found, mapping->bytes(), load, use);
   return mapping;
@@ -237,7 +222,7 @@ void ContainerReader::process(const Entry& entry, Bytes bytes,
   read_in_parallel(
       static_cast<std::int64_t>((bytes.size() + kReadPieceBytes - 1) / kReadPieceBytes),
       [&](std::int64_t i) { load(begin(i), begin(i + 1)); }, hash_and_use);
-  check<CorruptFile>(hash.value() == entry.hash, "{}: section {} is damaged: checksum mismatch", path_, entry.name);
+  check<CorruptFile>(hash.value() == entry.hash, "{}: section {} is damaged: checksum mismatch", path(), entry.name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -258,7 +243,7 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
     use(piece);
     at += piece.size();
   }
-  check<CorruptFile>(hash.value() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
+  check<CorruptFile>(hash.value() == found.hash, "{}: section {} is damaged: checksum mismatch", path(), name);
 }
 
 void ContainerReader::verify() const {
@@ -273,7 +258,7 @@ void ContainerReader::verify() const {
   }
   std::array<std::uint8_t, kTrailerBytes> trailer;
   read_at(end, std::as_writable_bytes(std::span(trailer)));
-  check<CorruptFile>(trailer == hash.value(), "{}: is damaged: checksum mismatch", path_);
+  check<CorruptFile>(trailer == hash.value(), "{}: is damaged: checksum mismatch", path());
 }
 
 }  // namespace maki

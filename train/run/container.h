@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/io/file_system.h"
-#include "train/run/section_mapping.h"
+#include "data/io/descriptor.h"
+#include "data/io/mapping.h"
 
 namespace maki {
 
@@ -39,10 +39,7 @@ class ContainerReader {
  public:
   /// Reads and verifies the header, the table and the padding between sections. All sizes are checked against the size
   /// of the file before memory is allocated. Requires: `fs` outlives the reader.
-  explicit ContainerReader(std::string path, FileSystem& fs = posix_file_system());
-  ~ContainerReader();
-  ContainerReader(const ContainerReader&) = delete;
-  ContainerReader& operator=(const ContainerReader&) = delete;
+  explicit ContainerReader(const std::string& path, FileSystem& fs = posix_file_system());
 
   struct Entry {
     std::string name;
@@ -60,15 +57,14 @@ class ContainerReader {
   /// order and never concurrently, but on any thread, before the checksum is verified. What it throws is rethrown.
   void read(std::string_view name, std::span<std::byte> into, const std::function<void(Bytes piece)>& use = {}) const;
   /// Maps one section, without a copy in memory, and verifies its checksum; the mapping outlives the reader. Null,
-  /// without a call of `use`, if the system cannot, or for an empty section.
-  std::shared_ptr<const SectionMapping> map(std::string_view name,
-                                            const std::function<void(Bytes piece)>& use = {}) const;
+  /// without a call of `use`, if the system cannot or would not report a disk that fails, or for an empty section.
+  std::shared_ptr<const Mapping> map(std::string_view name, const std::function<void(Bytes piece)>& use = {}) const;
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
   /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
   /// Reads the whole file and compares its checksum with the trailer.
   void verify() const;
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
   void read_front();
@@ -78,9 +74,7 @@ class ContainerReader {
   void process(const Entry& entry, Bytes bytes, const std::function<void(std::size_t begin, std::size_t end)>& load,
                const std::function<void(Bytes piece)>& use) const;
 
-  std::string path_;
-  FileSystem& fs_;
-  int descriptor_ = -1;
+  Descriptor file_;
   std::uint64_t file_size_ = 0;
   std::vector<Entry> entries_;
 };

@@ -1,15 +1,14 @@
 #include "train/run/metrics.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sys/stat.h>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 
 namespace maki {
 
@@ -35,24 +34,15 @@ bool is_alone(const std::string& path) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
-  const bool there = file_exists(path_);
+MetricsFile::MetricsFile(const std::string& path, std::int64_t step, FileSystem& fs) {
+  const bool there = file_exists(path);
   if (there) {
-    const std::string before = read_file_limited(fs_, path_, kMaxMetricsBytes), kept = keep(before, step);
-    if (kept != before || !is_alone(path_)) replace_file_atomically(fs_, path_, {text_bytes(kept)});
+    const std::string before = read_file_limited(fs, path, kMaxMetricsBytes), kept = keep(before, step);
+    if (kept != before || !is_alone(path)) replace_file_atomically(fs, path, {text_bytes(kept)});
   }
-  descriptor_ = fs_.open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644);
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
-  if (there) return;
-  try {
-    sync_directory(fs_, parent_directory(path_));
-  } catch (...) {
-    fs_.close(descriptor_);
-    throw;
-  }
+  file_.emplace(fs, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+  if (!there) sync_directory(fs, parent_directory(path));
 }
-
-MetricsFile::~MetricsFile() { fs_.close(descriptor_); }
 
 // Returns the lines up to `step`, and records what they contain.
 std::string MetricsFile::keep(std::string_view text, std::int64_t step) {
@@ -131,24 +121,13 @@ void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
   if (report.val_loss) validations_.push_back(report.point());
 }
 
-void MetricsFile::on_sync() {
-  const bool synced = fs_.fsync(descriptor_) == 0;  // before the arguments below are evaluated, which read errno
-  check<CheckpointError>(synced, "{}: fsync failed: {}", path_, std::strerror(errno));
-}
+void MetricsFile::on_sync() { file_->sync(); }
 
 void MetricsFile::on_sample(std::int64_t step, const std::string& text) {
   append(ordered_json{{"kind", "sample"}, {"step", step}, {"text", text}}.dump());
   last_sample_ = step;
 }
 
-void MetricsFile::append(const std::string& line) {
-  const std::string text = line + "\n";
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = fs_.write(descriptor_, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    check<CheckpointError>(n > 0, "{}: cannot be written: {}", path_, std::strerror(errno));
-    done += static_cast<std::size_t>(n);
-  }
-}
+void MetricsFile::append(const std::string& line) { file_->write_all(text_bytes(line + "\n")); }
 
 }  // namespace maki

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/io/file_system.h"
+#include "data/io/descriptor.h"
 #include "train/run/early_stop.h"
 #include "train/run/listener.h"
 #include "train/run/metrics_line.h"
@@ -24,10 +24,7 @@ class MetricsFile final : public SessionListener {
   /// that is not a JSON object with a whole number `step` of at least 0, such as one that was cut off. A link, or a
   /// file with a second name, is replaced by a copy, so that what it stands for is not appended to. Throws
   /// CheckpointError.
-  MetricsFile(std::string path, std::int64_t step, FileSystem& fs = posix_file_system());
-  ~MetricsFile() override;
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
+  MetricsFile(const std::string& path, std::int64_t step, FileSystem& fs = posix_file_system());
 
   /// Each appends a line. They throw DivergedError, and write nothing, if a number of the report is not finite, and
   /// CheckpointError if the line cannot be written. A measured time that is not finite is written as 0.
@@ -57,9 +54,7 @@ class MetricsFile final : public SessionListener {
   std::string keep(std::string_view text, std::int64_t step);
   void record(const MetricsLine& line);
 
-  std::string path_;
-  FileSystem& fs_;
-  int descriptor_;
+  std::optional<Descriptor> file_;
   std::int64_t last_eval_ = -1, last_sample_ = -1;
   double elapsed_ = 0;
   std::optional<CountingReport> counting_;

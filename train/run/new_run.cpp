@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 #include "train/run/config/config.h"
 
 namespace maki {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 #include "data/io/shell_quote.h"
 #include "train/run/container.h"
 

@@ -19,52 +19,43 @@ constexpr std::size_t kMaxProcessDigits = 20;
 // removed file protects nothing.
 bool is_current(FileSystem& fs, int descriptor, const std::string& path) {
   struct stat ours = {}, named = {};
-  return fs.fstat(descriptor, ours) == 0 && lstat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev &&
-         ours.st_ino == named.st_ino;
+  return fs.fstat(descriptor, ours) == 0 && lstat(path.c_str(), &named) == 0 && is_same_file(ours, named);
 }
 
 }  // namespace
 
 RunLock::RunLock(const RunDirectory& run) : fs_(run.file_system()) {
   const std::string path = file(run);
-  try {
-    for (;;) {
-      open(path);
-      lock(run, path);
-      if (is_current(fs_, descriptor_, path)) break;
-      fs_.close(descriptor_);
-    }
-    write_process(path);
-  } catch (...) {
-    if (descriptor_ >= 0) fs_.close(descriptor_);
-    throw;
-  }
+  do {
+    open(path);
+    lock(run, path);
+  } while (!is_current(fs_, file_->number(), path));
+  write_process(path);
 }
 
 void RunLock::open(const std::string& path) {
+  int opened = -1;
   do {
-    descriptor_ = fs_.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-    created_ = descriptor_ >= 0;
+    opened = fs_.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    created_ = opened >= 0;
     if (created_ || errno != EEXIST) break;
-    descriptor_ = fs_.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-  } while (descriptor_ < 0 && errno == ENOENT);  // removed between the two calls
-  check<CheckpointError>(descriptor_ >= 0 || errno != ELOOP,
-                         "{}: must be a file that maki wrote, but is a link; remove it", path);
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
-  struct stat status {};
-  const bool known = fs_.fstat(descriptor_, status) == 0;
-  check<CheckpointError>(known, "{}: cannot be accessed: {}", path, std::strerror(errno));
+    opened = fs_.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+  } while (opened < 0 && errno == ENOENT);  // removed between the two calls
+  check<CheckpointError>(opened >= 0 || errno != ELOOP, "{}: must be a file that maki wrote, but is a link; remove it",
+                         path);
+  file_.emplace(fs_, path, Descriptor::Opened{opened});
+  const struct stat status = file_->status();
   check<CheckpointError>(S_ISREG(status.st_mode) && status.st_nlink <= 1,
                          "{}: must be a regular file with one name, which maki wrote; remove it", path);
 }
 
 void RunLock::lock(const RunDirectory& run, const std::string& path) {
-  if (fs_.flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  if (fs_.flock(file_->number(), LOCK_EX | LOCK_NB) == 0) return;
   const int error = errno;
   if (created_ && error != EWOULDBLOCK) fs_.unlink(path);
   check<CheckpointError>(error == EWOULDBLOCK,
                          "{}: cannot be locked: {} (file system: {}); put the run on a file system that supports flock",
-                         path, std::strerror(error), file_system_type(descriptor_));
+                         path, std::strerror(error), file_system_type(file_->number()));
   const std::string holder = content();
   fail<OccupiedOutput>("{}: is locked by {}{}; wait until it ends, or stop it", run.path(),
                        holder.empty() ? "another process" : "process ", holder);
@@ -76,8 +67,8 @@ void RunLock::write_process(const std::string& path) {
   check<CheckpointError>(
       before.size() <= kMaxProcessDigits && before.find_first_not_of("0123456789") == std::string::npos,
       "{}: must contain nothing but the number of a process, as maki writes it; move the file away", path);
-  if (fs_.pwrite(descriptor_, now.data(), now.size(), 0) < 0 ||
-      ftruncate(descriptor_, static_cast<off_t>(now.size())) != 0) {
+  if (fs_.pwrite(file_->number(), now.data(), now.size(), 0) < 0 ||
+      ftruncate(file_->number(), static_cast<off_t>(now.size())) != 0) {
     // Not an error: the number is only used in the message to another process.
   }
 }
@@ -85,11 +76,9 @@ void RunLock::write_process(const std::string& path) {
 // The beginning of the file, longer than kMaxProcessDigits if the file is.
 std::string RunLock::content() const {
   std::string bytes(kMaxProcessDigits + 1, '\0');
-  const ssize_t n = fs_.pread(descriptor_, bytes.data(), bytes.size(), 0);
+  const ssize_t n = fs_.pread(file_->number(), bytes.data(), bytes.size(), 0);
   bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, n)));
   return bytes;
 }
-
-RunLock::~RunLock() { fs_.close(descriptor_); }
 
 }  // namespace maki

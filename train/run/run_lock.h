@@ -1,6 +1,9 @@
 // The lock of a run directory, which only one process can hold.
 #pragma once
 
+#include <optional>
+
+#include "data/io/descriptor.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -14,9 +17,6 @@ class RunLock {
   /// file with a second name, other contents: whoever made the directory may mean another file to be overwritten), or,
   /// naming the file system, if it cannot be locked at all.
   explicit RunLock(const RunDirectory& run);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
 
   static std::string file(const RunDirectory& run) { return run.path() + "/.lock"; }
   /// Whether this object created the lock file.
@@ -29,7 +29,7 @@ class RunLock {
   std::string content() const;
 
   FileSystem& fs_;
-  int descriptor_ = -1;
+  std::optional<Descriptor> file_;
   bool created_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "data/io/error.h"
+#include "data/io/file.h"
 #include "train/run/metrics.h"
 
 namespace maki {

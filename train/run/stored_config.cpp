@@ -1,5 +1,8 @@
 #include "train/run/stored_config.h"
 
+#include "data/io/error.h"
+#include "data/io/file.h"
+
 namespace maki {
 
 void apply_stored_config(Config& config, const RunDirectory& run) {

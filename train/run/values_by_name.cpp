@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/io/error.h"
+#include "data/io/hash.h"
 #include "train/run/checkpoint.h"
 #include "train/run/number_check.h"
 
@@ -58,6 +59,11 @@ void load_values_by_name(const ContainerReader& file, ParameterStore& store) {
     at = end;
   });
   store.mark_changed();
+}
+
+std::string hash_of_values(const ParameterStore& store) {
+  return dispatch(store.dtype(),
+                  [&]<class T>() { return hash128_hex(bytes_text(std::as_bytes(store.values().values<T>()))); });
 }
 
 }  // namespace maki

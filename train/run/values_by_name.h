@@ -12,4 +12,7 @@ namespace maki {
 /// used. Requires: the store is sealed.
 void load_values_by_name(const ContainerReader& file, ParameterStore& store);
 
+/// hash128_hex() of all values of a sealed store: the training field init_from of a run that begins with them.
+std::string hash_of_values(const ParameterStore& store);
+
 }  // namespace maki

@@ -1,6 +1,7 @@
 #include "train/app/bench/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -19,15 +20,6 @@
 
 namespace maki {
 namespace {
-
-std::int64_t last_level_cache_bytes() {
-  std::int64_t bytes = 0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-#endif
-  // Virtual machines often report 0; at least 64 MiB are assumed.
-  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);
-}
 
 std::int64_t free_memory_bytes() {
 #ifdef _SC_AVPHYS_PAGES
@@ -68,37 +60,51 @@ double best_flop_per_second(const Chains& chains) {
   return best;
 }
 
-// An array of floats that is too large for the caches: as many bytes as last_level_cache_bytes() (fewer if memory is
-// short). It is divided into lines of 64 bytes, and each thread is the first to touch the part that it works on later.
-class FarArray {
+// Bytes of one measurement: the start of the threads takes little time in comparison.
+std::int64_t measured_bytes() {
+  return std::clamp<std::int64_t>(free_memory_bytes() / 64, 1 << 20, 32 << 20) / 64 * 64;
+}
+
+constexpr int kMeasurements = 5;
+
+// Arrays of floats of which no cache holds anything: they are written past the caches, and each measurement reads one
+// that has not been read yet. Each thread is the first to touch the part of an array that it works on later.
+class FarArrays {
  public:
-  std::int64_t bytes() const { return 64 * lines_; }
-  float* data() const { return reinterpret_cast<float*>(memory_.data()); }
-  // Calls body(first element, number of elements) for the part of each thread.
+  FarArrays(int count, std::int64_t bytes_of_one) : bytes_(bytes_of_one), memory_(count * bytes_of_one) {}
+
+  float* array(int i) const { return reinterpret_cast<float*>(memory_.data() + i * bytes_); }
+  // Calls body(first element, number of elements) for the part of each thread; the parts consist of lines of 64 bytes.
   template <class Body>
   void each_part(const Body& body) const {
-    parallel_ranges(lines_, 16, [&](std::int64_t begin, std::int64_t end) { body(16 * begin, 16 * (end - begin)); });
+    parallel_ranges(bytes_ / 64, 16,
+                    [&](std::int64_t begin, std::int64_t end) { body(16 * begin, 16 * (end - begin)); });
   }
+  // Fills array i with value(element).
   template <class Value>
-  void fill(const Value& value) const {
+  void fill(int i, const Value& value) const {
     each_part([&](std::int64_t begin, std::int64_t n) {
-      for (std::int64_t i = begin; i < begin + n; ++i) data()[i] = value(i);
+      alignas(64) std::array<float, 4096> block;
+      for (std::int64_t at = begin, size = 0; at < begin + n; at += size) {
+        size = std::min(std::ssize(block), begin + n - at);
+        for (std::int64_t k = 0; k < size; ++k) block[static_cast<std::size_t>(k)] = value(at + k);
+        kernels::stream_copy(size, block.data(), array(i) + at);
+      }
     });
   }
 
  private:
-  std::int64_t lines_ =
-      std::max<std::int64_t>(std::min(last_level_cache_bytes(), free_memory_bytes() / 8), 1 << 20) / 64;
-  Storage memory_{64 * lines_};
+  std::int64_t bytes_;
+  Storage memory_;
 };
 
-// Bytes per second, the best of five.
+// Bytes per second, the best of all calls of body(number of the measurement).
 template <class Body>
 double best_rate(std::int64_t bytes, const Body& body) {
   double best = 0;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < kMeasurements; ++i) {
     const double start = seconds_now();
-    body();
+    body(i);
     best = std::max(best, static_cast<double>(bytes) / (seconds_now() - start));
   }
   return best;
@@ -141,26 +147,30 @@ double measure_product_flop_per_second(DType dtype, Precision precision) {
 }
 
 double measure_copy_bytes_per_second() {
-  const FarArray from, to;
-  const auto size = static_cast<std::size_t>(from.bytes());
-  from.fill([](std::int64_t i) { return static_cast<float>(i % 8191); });
-  to.fill([](std::int64_t) { return 0.0f; });
-  const double best = best_rate(2 * from.bytes(), [&] {
-    from.each_part(
-        [&](std::int64_t begin, std::int64_t n) { kernels::stream_copy(n, from.data() + begin, to.data() + begin); });
+  const std::int64_t size = measured_bytes();
+  const FarArrays from(kMeasurements, size), to(1, size);
+  for (int i = 0; i < kMeasurements; ++i) {
+    from.fill(i, [&](std::int64_t k) { return static_cast<float>((i + k) % 8191); });
+  }
+  to.fill(0, [](std::int64_t) { return 0.0f; });
+  const double best = best_rate(2 * size, [&](int i) {
+    from.each_part([&](std::int64_t begin, std::int64_t n) {
+      kernels::stream_copy(n, from.array(i) + begin, to.array(0) + begin);
+    });
   });
-  check<std::logic_error>(std::memcmp(from.data(), to.data(), size) == 0,
+  check<std::logic_error>(std::memcmp(from.array(kMeasurements - 1), to.array(0), static_cast<std::size_t>(size)) == 0,
                           "bandwidth: the copy differs from the original");
   return best;
 }
 
 double measure_read_bytes_per_second() {
-  const FarArray array;
-  array.fill([](std::int64_t) { return 1.0f; });
+  const std::int64_t size = measured_bytes();
+  const FarArrays arrays(kMeasurements, size);
+  for (int i = 0; i < kMeasurements; ++i) arrays.fill(i, [](std::int64_t) { return 1.0f; });
   std::atomic<bool> right = true;
-  const double best = best_rate(array.bytes(), [&] {
-    array.each_part([&](std::int64_t begin, std::int64_t n) {
-      if (kernels::stream_sum(n, array.data() + begin) != static_cast<double>(n)) right = false;
+  const double best = best_rate(size, [&](int i) {
+    arrays.each_part([&](std::int64_t begin, std::int64_t n) {
+      if (kernels::stream_sum(n, arrays.array(i) + begin) != static_cast<double>(n)) right = false;
     });
   });
   check<std::logic_error>(right, "bandwidth: the sum of what was read is wrong");

@@ -37,12 +37,13 @@ ProductUnit product_unit(DType dtype, Precision precision);
 /// The peak rate of that unit, measured in the same way. In float32, tiles take six multiplications for each.
 double measure_product_flop_per_second(DType dtype, Precision precision);
 
-/// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
-/// another. Each array is as large as the last-level cache or 64 MiB, whichever is more, but at most an eighth of the
-/// free memory, and at least 1 MiB. The best of five.
+/// The peak rate in bytes per second, read and written together, at which threads() threads copy an array that no cache
+/// holds to another. An array has 32 MiB (at most a 64th of the free memory, and at least 1 MiB). The best of five,
+/// each with an array that was written past the caches and has not been read before, so that the size of the caches
+/// does not matter.
 double measure_copy_bytes_per_second();
 
-/// The peak rate in bytes per second at which threads() threads read one such array. It is lower than the rate of a
+/// The peak rate in bytes per second at which threads() threads read such an array. It is lower than the rate of a
 /// copy, because stores do not wait for memory as loads do. The best of five.
 double measure_read_bytes_per_second();
 

@@ -33,8 +33,7 @@ Json log_probabilities_json(const Tokenizer& tokenizer, const GeneratedText& tex
 bool shows_lines_after_text() {
   if (isatty(STDOUT_FILENO) != 0) return true;
   struct stat out = {}, err = {};
-  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
-         out.st_ino == err.st_ino;
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && is_same_file(out, err);
 }
 
 // Writes texts and facts about them to standard output, without buffering, so that text appears as it is generated.

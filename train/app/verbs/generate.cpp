@@ -39,7 +39,8 @@ struct GenerateVerbOptions {
 // The prompt from standard input, without the newline at its end, which shells and terminals add unasked.
 std::string prompt_from_stdin() {
   if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt, then press Enter and Ctrl-D\n");
-  std::string prompt = read_standard_input();
+  std::string prompt;
+  append_input("-", prompt);
   if (prompt.ends_with("\r\n")) {
     prompt.resize(prompt.size() - 2);
   } else if (prompt.ends_with('\n')) {

@@ -16,9 +16,8 @@ NumberType own_type(const ParameterStore& store) {
 
 // Any model, under maki's own names.
 std::vector<std::string> write_own(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
-  const OwnedTensors weights = collect_weights(model.store, own_names(model.store), {.type = own_type(model.store)});
   const OutputPath out = with_tokenizer(options.out, model);
-  write_safetensors(fs, out, weights.tensors);
+  write_safetensors(fs, out, collect_weights(model.store, own_names(model.store), {.type = own_type(model.store)}));
   return {out.companion_path(), out.path};
 }
 

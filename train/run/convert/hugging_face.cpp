@@ -165,7 +165,7 @@ void tie_or_untie(ForeignModel& model) {
   if (head == nullptr) return;
   const auto embedding = std::ranges::find(model.names, "wte.weight", &NamePair::parameter);
   const StoredTensor* const tied = find_stored(model.stored, embedding->stored, model.rules);
-  model.config.tie_weights = tied == nullptr || model.stored.are_equal(*head, *tied);
+  model.config.tie_weights = tied == nullptr || are_equal(*head, *tied);
   if (model.config.tie_weights) model.rules.ignored.emplace_back(kHead);
 }
 

@@ -13,6 +13,7 @@
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/models.h"
 #include "train/run/run_directory.h"
+#include "train/run/values_by_name.h"
 
 namespace maki {
 namespace {
@@ -76,13 +77,6 @@ Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   describe_tokenizer(tokenizer, config);
   config.dtype = is_float64(model.stored) ? "float64" : "float32";
   return of_untrained_run(config);
-}
-
-std::string hash_of_values(const ParameterStore& store) {
-  return dispatch(store.dtype(), [&]<class T>() {
-    const auto bytes = std::as_bytes(store.values().values<T>());
-    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  });
 }
 
 // Writes config.toml and the checkpoint of step 0.

@@ -4,7 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "data/io/error.h"
-#include "data/io/file_system.h"
+#include "data/io/file.h"
 
 namespace maki {
 namespace {

@@ -51,22 +51,22 @@ Config llm_c_config(const Sizes& sizes) {
 
 // The tensors behind the header, in the order of the names: `layout` has their shapes.
 std::vector<StoredTensor> locate(const std::vector<NamePair>& names, const ParameterStore& layout, const Sizes& sizes,
-                                 NumberType type, Bytes data, const std::string& path) {
+                                 NumberType type, const std::shared_ptr<const StableFile>& file) {
   std::vector<StoredTensor> tensors;
-  std::uint64_t at = 0;
+  std::uint64_t at = sizeof(Header);
   for (const NamePair& name : names) {
     const Shape& extents = layout.find(name.parameter).shape();
     std::vector<std::int64_t> shape(extents.extents().begin(), extents.extents().end());
     if (name.by_token) shape[0] = sizes.padded_vocab;
     std::uint64_t bytes = bits_of(type) / 8;
     for (const std::int64_t n : shape) bytes *= static_cast<std::uint64_t>(n);  // below 2^58: checked by the store
-    check<CorruptFile>(bytes <= data.size() - at, "{}: is too short for the model of its header; got {} bytes", path,
-                       data.size() + sizeof(Header));
-    tensors.push_back({name.stored, type, std::move(shape), data.subspan(at, bytes)});
+    check<CorruptFile>(bytes <= file->size() - at, "{}: is too short for the model of its header; got {} bytes",
+                       file->path(), file->size());
+    tensors.push_back({name.stored, type, std::move(shape), at, bytes, file});
     at += bytes;
   }
-  check<CorruptFile>(at == data.size(), "{}: must have {} bytes according to its header; got {}", path,
-                     at + sizeof(Header), data.size() + sizeof(Header));
+  check<CorruptFile>(at == file->size(), "{}: must have {} bytes according to its header; got {}", file->path(), at,
+                     file->size());
   std::ranges::sort(tensors, {}, &StoredTensor::name);
   return tensors;
 }
@@ -75,12 +75,12 @@ std::vector<StoredTensor> locate(const std::vector<NamePair>& names, const Param
 
 ForeignModel open_llm_c(const std::string& path) {
   ForeignModel model;
-  model.path = path;
-  const auto file = std::make_shared<const MappedFile>(path);
+  model.path = model.stored.path = path;
+  const auto file = std::make_shared<const StableFile>(path, throw_as<CheckpointError>);
   Header header{};
-  check<CorruptFile>(file->bytes().size() >= sizeof header, "{}: is too short for a checkpoint of llm.c; got {} bytes",
-                     path, file->bytes().size());
-  file->read(file->bytes(), std::as_writable_bytes(std::span(header)));
+  check<CorruptFile>(file->size() >= sizeof header, "{}: is too short for a checkpoint of llm.c; got {} bytes", path,
+                     file->size());
+  file->read(0, std::as_writable_bytes(std::span(header)));
   check<CorruptFile>(header[0] == kMagic, "{}: is not a checkpoint of llm.c: its first number must be {}; got {}", path,
                      kMagic, header[0]);
   check<CheckpointError>(header[1] == kFloat32Version || header[1] == kBfloat16Version,
@@ -94,9 +94,7 @@ ForeignModel open_llm_c(const std::string& path) {
   const std::unique_ptr<Model> network = make_model(model.config, {sizes.padded_vocab}, Scope(layout));
   layout.assign_offsets();
   model.stored.tensors =
-      locate(model.names, layout, sizes, header[1] == kFloat32Version ? NumberType::f32 : NumberType::bf16,
-             file->bytes().subspan(sizeof header), path);
-  model.stored.files.push_back(file);
+      locate(model.names, layout, sizes, header[1] == kFloat32Version ? NumberType::f32 : NumberType::bf16, file);
   return model;
 }
 
@@ -116,10 +114,10 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
   const std::array<std::int64_t, 8> numbers = {kMagic,         kFloat32Version, config.block_size, vocab,
                                                config.n_layer, config.n_head,   config.n_embd,     padded};
   std::ranges::transform(numbers, header.begin(), [](std::int64_t n) { return static_cast<std::int32_t>(n); });
-  const OwnedTensors weights =
+  const std::vector<OwnedTensor> weights =
       collect_weights(model.store, expand(llm_c_names(), config.n_layer), {.zero_biases = true, .token_rows = padded});
   std::vector<Bytes> pieces = {std::as_bytes(std::span(header))};
-  for (const StoredTensor& tensor : weights.tensors) pieces.push_back(tensor.bytes);
+  for (const OwnedTensor& tensor : weights) pieces.emplace_back(tensor.bytes);
   const OutputPath out = with_tokenizer(options.out, model);
   write_output(fs, out, pieces);
   return {out.companion_path(), out.path};

@@ -39,7 +39,7 @@ void with_codec(NumberType type, const Use& use) {
           [](T x) { return float_to_half(static_cast<float>(x)); });
     case NumberType::bf16:
       return use(
-          std::uint16_t{}, [](std::uint16_t x) { return static_cast<T>(bfloat_to_float(x)); },
+          BFloat16{}, [](BFloat16 x) { return static_cast<T>(to_float(x)); },
           [](T x) { return float_to_bfloat(static_cast<float>(x)); });
     case NumberType::f32:
       return use(
@@ -128,12 +128,10 @@ std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(sign | ((field << 10) + integer));
 }
 
-float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
-std::uint16_t float_to_bfloat(float value) {
+BFloat16 float_to_bfloat(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+  if (std::isnan(value)) return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
+  return {static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16)};
 }
 
 }  // namespace maki

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "autograd/core/bfloat16.h"
 #include "data/io/file_system.h"
 
 namespace maki {
@@ -53,10 +54,10 @@ void read_numbers(NumberType type, Bytes bytes, std::span<T> values);
 template <class T>
 void write_numbers(NumberType type, std::span<const T> values, std::span<std::byte> bytes);
 
-/// IEEE 754 binary16, and the upper half of binary32.
+/// IEEE 754 binary16.
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
-float bfloat_to_float(std::uint16_t bits);
-std::uint16_t float_to_bfloat(float value);
+/// Unlike the kernels, which compute with zeros in their place, files have subnormal numbers.
+BFloat16 float_to_bfloat(float value);
 
 }  // namespace maki

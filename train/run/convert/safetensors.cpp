@@ -11,30 +11,27 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-// Throws unless the data of the tensors, in the order of their places, follow each other and fill `data`.
-void check_places(const std::vector<StoredTensor>& tensors, Bytes data, const std::string& path) {
+// Throws unless the data of the tensors, in the order of their places, follow each other and fill the `size` bytes of
+// data.
+void check_places(const std::vector<StoredTensor>& tensors, std::uint64_t size, const std::string& path) {
   std::vector<const StoredTensor*> by_place;
   by_place.reserve(tensors.size());
   for (const StoredTensor& tensor : tensors) by_place.push_back(&tensor);
-  std::ranges::sort(by_place, {}, [](const StoredTensor* each) {
-    return std::pair(each->bytes.data(), each->bytes.data() + each->bytes.size());
-  });
-  const std::byte* expected = data.data();
+  std::ranges::sort(by_place, {}, [](const StoredTensor* each) { return std::pair(each->offset, each->size); });
+  std::uint64_t used = 0;
   for (const StoredTensor* const tensor : by_place) {
     check<CorruptFile>(
-        tensor->bytes.data() == expected,
+        tensor->offset == used,
         "{}: tensor {}: must begin at byte {} of the data, where the one before it ends; it begins at {}", path,
-        truncate_for_message(tensor->name), expected - data.data(), tensor->bytes.data() - data.data());
-    expected += tensor->bytes.size();
+        truncate_for_message(tensor->name), used, tensor->offset);
+    used += tensor->size;
   }
-  const auto used = static_cast<std::size_t>(expected - data.data());
-  check<CorruptFile>(used == data.size(), "{}: its tensors have {} bytes, but {} bytes follow the header", path, used,
-                     data.size());
+  check<CorruptFile>(used == size, "{}: its tensors have {} bytes, but {} bytes follow the header", path, used, size);
 }
 
 // The order of the reference implementation.
-void sort_for_writing(std::vector<StoredTensor>& tensors) {
-  std::ranges::sort(tensors, [](const StoredTensor& a, const StoredTensor& b) {
+void sort_for_writing(std::vector<OwnedTensor>& tensors) {
+  std::ranges::sort(tensors, [](const OwnedTensor& a, const OwnedTensor& b) {
     if (bits_of(a.type) != bits_of(b.type)) return bits_of(a.type) > bits_of(b.type);
     return a.name < b.name;
   });
@@ -43,10 +40,10 @@ void sort_for_writing(std::vector<StoredTensor>& tensors) {
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // With its length before it.
-std::string header_text(const std::vector<StoredTensor>& tensors) {
+std::string header_text(const std::vector<OwnedTensor>& tensors) {
   std::string json = R"({"__metadata__":{"format":"pt"})";
   std::uint64_t at = 0;
-  for (const StoredTensor& tensor : tensors) {
+  for (const OwnedTensor& tensor : tensors) {
     json += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(tensor.name),
                         to_string(tensor.type), fmt::join(tensor.shape, ","), at, at + tensor.bytes.size());
     at += tensor.bytes.size();
@@ -60,32 +57,34 @@ std::string header_text(const std::vector<StoredTensor>& tensors) {
 }  // namespace
 
 StoredTensors read_safetensors(const std::string& path) {
-  StoredTensors stored;
-  const auto file = std::make_shared<const MappedFile>(path);
-  const Bytes bytes = file->bytes();
-  check<CorruptFile>(bytes.size() >= kLengthBytes, "{}: is too short for a safetensors file; got {} bytes", path,
-                     bytes.size());
+  StoredTensors stored{.path = path, .tensors = {}};
+  const auto file = std::make_shared<const StableFile>(path, throw_as<CheckpointError>);
+  check<CorruptFile>(file->size() >= kLengthBytes, "{}: is too short for a safetensors file; got {} bytes", path,
+                     file->size());
   std::uint64_t length = 0;
-  file->read(bytes, std::as_writable_bytes(std::span(&length, 1)));
+  file->read(0, std::as_writable_bytes(std::span(&length, 1)));
   check<CorruptFile>(
-      length <= kMaxSafetensorsHeader && length <= bytes.size() - kLengthBytes,
+      length <= kMaxSafetensorsHeader && length <= file->size() - kLengthBytes,
       "{}: is not a safetensors file: its header would have {} bytes, but it may have at most {} and the "
       "file has {}",
-      path, length, kMaxSafetensorsHeader, bytes.size());
-  const Bytes data = bytes.subspan(kLengthBytes + length);
+      path, length, kMaxSafetensorsHeader, file->size());
+  const std::uint64_t begin = kLengthBytes + length, size = file->size() - begin;
   std::string json(length, '\0');
-  file->read(bytes.subspan(kLengthBytes), std::as_writable_bytes(std::span(json)));
-  stored.tensors = parse_safetensors_header(json, data, path);
-  check_places(stored.tensors, data, path);
+  file->read(kLengthBytes, std::as_writable_bytes(std::span(json)));
+  stored.tensors = parse_safetensors_header(json, size, path);
+  check_places(stored.tensors, size, path);
+  for (StoredTensor& tensor : stored.tensors) {
+    tensor.offset += begin;
+    tensor.file = file;
+  }
   std::ranges::sort(stored.tensors, {}, &StoredTensor::name);
   const auto twice = std::ranges::adjacent_find(stored.tensors, {}, &StoredTensor::name);
   if (twice != stored.tensors.end())
     fail<CorruptFile>("{}: tensor {}: is in the header twice", path, truncate_for_message(twice->name));
-  stored.files.push_back(file);
   return stored;
 }
 
-void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<StoredTensor> tensors) {
+void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<OwnedTensor> tensors) {
   sort_for_writing(tensors);
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     check(tensors[i - 1].name != tensors[i].name, "{}: two tensors are named {}", out.path, tensors[i].name);
@@ -95,7 +94,7 @@ void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<Stored
                          "{}: the header of a safetensors file has at most {} bytes; got {}", out.path,
                          kMaxSafetensorsHeader, header.size() - kLengthBytes);
   std::vector<Bytes> pieces = {text_bytes(header)};
-  for (const StoredTensor& tensor : tensors) pieces.push_back(tensor.bytes);
+  for (const OwnedTensor& tensor : tensors) pieces.emplace_back(tensor.bytes);
   write_output(fs, out, pieces);
 }
 

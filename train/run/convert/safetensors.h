@@ -21,15 +21,16 @@ inline constexpr std::size_t kMaxStoredRank = 16;
 /// CheckpointError if the file cannot be read.
 StoredTensors read_safetensors(const std::string& path);
 
-/// The tensors of a header that is given as text without the length before it; spaces may follow. `data` is what is
-/// behind the header, into which the tensors point, in the order of the header. Throws CorruptFile; but that names are
-/// unique and that there are no gaps is checked by read_safetensors() alone.
-std::vector<StoredTensor> parse_safetensors_header(std::string_view json, Bytes data, const std::string& path);
+/// The tensors of a header that is given as text without the length before it; spaces may follow. They are in the order
+/// of the header, without a file, and their offsets count from the end of the header, behind which there are `size`
+/// bytes. Throws CorruptFile; but that names are unique and that there are no gaps is checked by read_safetensors()
+/// alone.
+std::vector<StoredTensor> parse_safetensors_header(std::string_view json, std::uint64_t size, const std::string& path);
 
 /// Writes a file through write_output(), byte for byte as the reference implementation does: tensors in
 /// descending order of the size of their numbers, then by name; the header padded with spaces to a multiple of 8; with
 /// the metadata {"format": "pt"} that transformers requires. Throws what write_output() throws, and Error if two
 /// tensors have one name.
-void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<StoredTensor> tensors);
+void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<OwnedTensor> tensors);
 
 }  // namespace maki

@@ -23,7 +23,7 @@ struct Entry {
 
 class HeaderReader : public Sax {
  public:
-  HeaderReader(const std::string& path, Bytes data) : path_(path), data_(data) {}
+  HeaderReader(const std::string& path, std::uint64_t size) : path_(path), size_(size) {}
 
   std::vector<StoredTensor> tensors;
 
@@ -122,13 +122,12 @@ class HeaderReader : public Sax {
     check<CorruptFile>(entry_.type && entry_.shape && entry_.offsets,
                        "{}: {}: must have dtype, shape and data_offsets; one of them is missing", path_, subject());
     const auto [begin, end] = *entry_.offsets;
-    check<CorruptFile>(begin <= end && end <= data_.size(),
+    check<CorruptFile>(begin <= end && end <= size_,
                        "{}: {}: data_offsets must be ascending and end within the {} bytes of data; got {} and {}",
-                       path_, subject(), data_.size(), begin, end);
+                       path_, subject(), size_, begin, end);
     check<CorruptFile>(end - begin == bytes_needed(), "{}: {}: must have {} bytes for {} of type {}; got {}", path_,
                        subject(), bytes_needed(), shape_text(*entry_.shape), to_string(*entry_.type), end - begin);
-    tensors.push_back(
-        {std::move(entry_.name), *entry_.type, std::move(*entry_.shape), data_.subspan(begin, end - begin)});
+    tensors.push_back({std::move(entry_.name), *entry_.type, std::move(*entry_.shape), begin, end - begin});
   }
   std::uint64_t bytes_needed() const {
     std::uint64_t bits = bits_of(*entry_.type);
@@ -143,7 +142,7 @@ class HeaderReader : public Sax {
   }
 
   const std::string& path_;
-  Bytes data_;
+  std::uint64_t size_;
   Place place_ = Place::outside;
   Entry entry_;
   std::string field_;
@@ -152,11 +151,11 @@ class HeaderReader : public Sax {
 
 }  // namespace
 
-std::vector<StoredTensor> parse_safetensors_header(std::string_view json, Bytes data, const std::string& path) {
+std::vector<StoredTensor> parse_safetensors_header(std::string_view json, std::uint64_t size, const std::string& path) {
   // The parser would take a zero byte for the end of the text.
   const bool has_zero = json.find('\0') != std::string_view::npos;
   check<CorruptFile>(json.starts_with('{') && !has_zero, "{}: its header must be JSON that begins with a brace", path);
-  HeaderReader reader(path, data);
+  HeaderReader reader(path, size);
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return std::move(reader.tensors);
 }

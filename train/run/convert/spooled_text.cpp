@@ -1,15 +1,17 @@
 #include "train/run/convert/spooled_text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fmt/ranges.h>
 
 #include "data/io/error.h"
 #include "data/io/hash.h"
-#include "data/io/invisible.h"
 #include "data/io/temporary.h"
 #include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
+#include "data/text/invisible.h"
 #include "data/text/text_shape.h"
 
 namespace maki {
@@ -106,8 +108,7 @@ class Spool {
   // Ends the spool. Files that are not divided into documents are split as split_text() does it.
   SpooledText finish(bool whole_files) {
     flush();
-    result_.mapping = std::make_shared<const FileMapping>(file_.number(), size_, temporary_.path());
-    result_.text = {reinterpret_cast<const char*>(result_.mapping->bytes().data()), size_};
+    map_file();
     if (whole_files) split_files();
     result_.documents = std::ssize(starts_);
     result_.hash = corpus_hash(to_hex(hash_.value()), joins_, starts_);
@@ -145,6 +146,13 @@ class Spool {
     hash_.add(buffer_);
     alphabet_.add(buffer_);
     buffer_.clear();
+  }
+  void map_file() {
+    if (size_ == 0) return;
+    result_.mapping = Mapping::create(file_.number(), 0, size_, Mapping::Access::read);
+    check<CheckpointError>(result_.mapping != nullptr, "{}: cannot be mapped into memory: {}", file_.path(),
+                           std::strerror(errno));
+    result_.text = bytes_text(result_.mapping->bytes());
   }
   void split_files() {
     for (const File& file : files_) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/io/file_mapping.h"
 #include "data/io/file_system.h"
+#include "data/io/mapping.h"
 #include "data/text/corpus.h"
 #include "data/tokenizer/normalization.h"
 
@@ -21,9 +21,9 @@ struct TextRange {
 };
 
 struct SpooledText {
-  std::shared_ptr<const FileMapping> mapping;
-  std::string_view text;              ///< the same as Corpus::text
-  std::vector<TextRange> train, val;  ///< the pieces of split_text()
+  std::shared_ptr<const Mapping> mapping;  ///< null if the text is empty
+  std::string_view text;                   ///< the same as Corpus::text
+  std::vector<TextRange> train, val;       ///< the pieces of split_text()
   std::int64_t characters = 0, val_characters = 0;
   std::int64_t documents = 0;              ///< if the options say what a document is; else 0
   std::string hash;                        ///< Corpus::hash
@@ -34,7 +34,7 @@ struct SpooledText {
 
 /// Reads a corpus as load_corpus() and split_text() do, with the same result. The temporary file is in the directory of
 /// `path` and needs as much space as the text; nothing remains of it, however this process ends. Throws what those
-/// throw, and CheckpointError if the file cannot be written, or cannot be removed while it is open.
+/// throw, and CheckpointError if the file cannot be written or mapped, or cannot be removed while it is open.
 SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vector<std::string>& sources,
                        const CorpusOptions& options, double val_fraction, Normalization normalization);
 

@@ -42,7 +42,7 @@ std::vector<std::int64_t> stored_shape(const Shape& shape, const NamePair& name)
 const StoredTensor& require_stored(const StoredTensors& stored, const NamePair& name, const Shape& shape,
                                    const ReadingRules& rules) {
   const StoredTensor* const tensor = find_stored(stored, name.stored, rules);
-  const std::string& path = stored.files.front()->path();
+  const std::string& path = stored.path;
   check<CheckpointError>(tensor != nullptr,
                          "{}: must contain the tensor {}, because the configuration of the model has it", path,
                          name.stored);
@@ -64,16 +64,15 @@ void transpose(std::span<const T> from, std::int64_t rows, std::int64_t cols, T*
 
 // Loads one tensor into its part of the parameter at `to`.
 template <class T>
-void load_part(const StoredTensors& stored, const StoredTensor& tensor, const NamePair& name, const Extent& part,
-               T* to) {
+void load_part(const StoredTensor& tensor, const NamePair& name, const Extent& part, T* to) {
   const auto count = static_cast<std::size_t>(part.rows * part.cols);  // without rows that pad the vocabulary
   T* const place = to + begin_of(part, name);
   if (name.form == Form::transposed) {
     std::vector<T> values(count);
-    stored.read(tensor, std::span<T>(values));
+    tensor.read(std::span<T>(values));
     transpose<T>(values, part.cols, part.rows, place);
   } else {
-    stored.read(tensor, std::span<T>(place, count));
+    tensor.read(std::span<T>(place, count));
   }
   const bool finite = std::all_of(place, place + count, [](T x) { return std::isfinite(x); });
   check<CheckpointError>(finite, "tensor {}: contains a value that is not finite", tensor.name);
@@ -84,8 +83,8 @@ void require_all_known(const StoredTensors& stored, const std::set<std::string>&
     const bool ignored = std::ranges::any_of(
         rules.ignored, [&](const std::string& pattern) { return matches_glob(pattern, tensor.name); });
     check<CheckpointError>(ignored || used.contains(tensor.name),
-                           "{}: contains the tensor {}, which a model of this configuration does not have",
-                           stored.files.front()->path(), truncate_for_message(tensor.name));
+                           "{}: contains the tensor {}, which a model of this configuration does not have", stored.path,
+                           truncate_for_message(tensor.name));
   }
 }
 
@@ -111,20 +110,20 @@ std::vector<T> part_values(const Parameter& parameter, const NamePair& name, con
 }
 
 template <class T>
-void append(OwnedTensors& list, const NamePair& name, std::vector<std::int64_t> shape, std::vector<T> values,
-            const WritingRules& rules) {
+void append(std::vector<OwnedTensor>& list, const NamePair& name, std::vector<std::int64_t> shape,
+            std::vector<T> values, const WritingRules& rules) {
   if (name.by_token && rules.token_rows > 0) {
     shape[0] = rules.token_rows;
     values.resize(static_cast<std::size_t>(shape[0] * shape[1]));
   }
-  auto& memory = list.memory.emplace_back(values.size() * bits_of(rules.type) / 8);
-  write_numbers<T>(rules.type, values, memory);
-  list.tensors.push_back({name.stored, rules.type, std::move(shape), memory});
+  std::vector<std::byte> bytes(values.size() * bits_of(rules.type) / 8);
+  write_numbers<T>(rules.type, values, bytes);
+  list.push_back({name.stored, rules.type, std::move(shape), std::move(bytes)});
 }
 
 // The bias of a layer without one: as many zeros as its weight has rows.
 template <class T>
-void append_zero_bias(OwnedTensors& list, const ParameterStore& store, const NamePair& name,
+void append_zero_bias(std::vector<OwnedTensor>& list, const ParameterStore& store, const NamePair& name,
                       const WritingRules& rules) {
   constexpr std::string_view kBias = "bias";
   if (!rules.zero_biases || !name.parameter.ends_with(kBias)) return;
@@ -170,15 +169,15 @@ void load_weights(const StoredTensors& stored, const std::vector<NamePair>& name
     const Shape& shape = parameter->shape();
     const StoredTensor& tensor = require_stored(stored, name, shape, rules);
     dispatch(store.dtype(), [&]<class T>() {
-      load_part(stored, tensor, name, part_of(shape, name), store.values().data<T>() + parameter->offset());
+      load_part(tensor, name, part_of(shape, name), store.values().data<T>() + parameter->offset());
     });
   }
   store.mark_changed();
 }
 
-OwnedTensors collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
-                             const WritingRules& rules) {
-  OwnedTensors list;
+std::vector<OwnedTensor> collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
+                                         const WritingRules& rules) {
+  std::vector<OwnedTensor> list;
   std::set<std::string> written;
   for (const NamePair& name : names) {
     const Parameter* const parameter = find_parameter(store, name.parameter);

@@ -30,12 +30,6 @@ std::int64_t check_weights(const StoredTensors& stored, const std::vector<NamePa
 void load_weights(const StoredTensors& stored, const std::vector<NamePair>& names, const ReadingRules& rules,
                   ParameterStore& store);
 
-/// Tensors that own their bytes.
-struct OwnedTensors {
-  std::vector<StoredTensor> tensors;  ///< in the order of the table
-  std::vector<std::vector<std::byte>> memory;
-};
-
 struct WritingRules {
   std::int64_t head_size = 1;   ///< for Form::rotary_pairs
   bool zero_biases = false;     ///< a bias that the model lacks is written as zeros
@@ -43,10 +37,10 @@ struct WritingRules {
   NumberType type = NumberType::f32;
 };
 
-/// The values of every parameter in the names; rows whose parameter the model lacks are left out, except with
-/// zero_biases. Throws Error, naming the parameter, if one is not in the table.
-OwnedTensors collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
-                             const WritingRules& rules);
+/// The values of every parameter in the names, in the order of the table; rows whose parameter the model lacks are left
+/// out, except with zero_biases. Throws Error, naming the parameter, if one is not in the table.
+std::vector<OwnedTensor> collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
+                                         const WritingRules& rules);
 
 /// A table with maki's own names for any model.
 std::vector<NamePair> own_names(const ParameterStore& store);

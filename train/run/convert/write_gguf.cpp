@@ -161,7 +161,7 @@ void append_mean_row(std::vector<std::int64_t>& shape, std::vector<float>& value
 
 // Vectors and positions stay float32, as llama.cpp expects. A matrix with rows that whole blocks of Q8_0 do not fill is
 // stored as float16.
-GgufType type_of(const StoredTensor& tensor, GgufType wanted) {
+GgufType type_of(const OwnedTensor& tensor, GgufType wanted) {
   if (tensor.shape.size() < 2 || tensor.name == "position_embd.weight") return GgufType::f32;
   const bool fills = tensor.shape[1] % static_cast<std::int64_t>(kQ8Block) == 0;
   return wanted == GgufType::q8_0 && !fills ? GgufType::f16 : wanted;
@@ -192,10 +192,10 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   file.add("general.quantization_version", kQuantizationVersion);
   add_vocabulary(file, vocabulary, use);
   if (adds_end) file.add("tokenizer.ggml.suppress_tokens", use.ends);
-  const OwnedTensors weights = collect_weights(
+  const std::vector<OwnedTensor> weights = collect_weights(
       model.store, expand(llama ? gguf_llama_names() : gguf_gpt2_names(), config.n_layer, config.heads_per_kv_head()),
       {.head_size = config.n_embd / config.n_head, .zero_biases = !llama});
-  for (const StoredTensor& tensor : weights.tensors) {
+  for (const OwnedTensor& tensor : weights) {
     std::vector<float> values(tensor.bytes.size() / sizeof(float));
     read_numbers(tensor.type, tensor.bytes, std::span<float>(values));
     std::vector<std::int64_t> shape = tensor.shape;

@@ -57,7 +57,7 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   (llama ? require_llama : require_gpt2)(config, llama ? "a Llama of transformers" : "a GPT-2 of transformers");
   const std::vector<NamePair> names =
       expand(llama ? llama_names() : gpt2_names(), config.n_layer, config.heads_per_kv_head());
-  const OwnedTensors weights =
+  std::vector<OwnedTensor> weights =
       collect_weights(model.store, names,
                       {.zero_biases = !llama, .type = config.dtype == "float64" ? NumberType::f64 : NumberType::f32});
   const TokenUse use = complete_use(*model.tokenizer);
@@ -69,7 +69,7 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   write_text(fs, out + "/generation_config.json", generation_config(use), written);
   write_tokenizer(model, out, fs, written);
   const std::string file = out + "/model.safetensors";
-  write_safetensors(fs, file, weights.tensors);
+  write_safetensors(fs, file, std::move(weights));
   written.push_back(file);
   directory.commit();
   for (std::string& path : written) path.replace(0, out.size(), options.out.path);

@@ -1,4 +1,4 @@
-#include "data/io/invisible.h"
+#include "data/text/invisible.h"
 
 #include <fmt/format.h>
 
