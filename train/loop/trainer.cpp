@@ -66,7 +66,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   const double row_norm = row_grad_norm(store_);
   if (!std::isfinite(row_norm)) diverged("norm of the n-gram gradient", row_norm, scale, carried);
   optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
-  carried.keep();
+  carried.commit();
   ++steps_;
   return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
@@ -74,7 +74,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
 // first.
 void Trainer::diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried) {
-  carried.now();
+  carried.rollback();
   store_.clear_gradients();
   tape_.inspect(true);
   for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
