@@ -3,7 +3,7 @@
 
 #include "data/io/error.h"
 #include "tests/train/config_messages.h"
-#include "train/run/stored_config.h"
+#include "train/run/run_directory.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -107,13 +107,13 @@ TEST_CASE("a config.toml of an earlier version that lists too many files is refu
   };
   const std::string remedy = "; shorten its `corpus` list to the directory that holds the files";
   list("/a/file", 10'000);
-  const std::string bytes = error_message<CheckpointError>([&] { apply_stored_config(config, run); });
+  const std::string bytes = error_message<CheckpointError>([&] { run.apply_config(config); });
   REQUIRE(bytes == run.config_file() + ": must have at most 65536 bytes; got 110012" + remedy);
   list("a.txt", 3'000);
-  const std::string dots = error_message<Error>([&] { apply_stored_config(config, run); });
+  const std::string dots = error_message<Error>([&] { run.apply_config(config); });
   REQUIRE(dots == run.config_file() + ": must have at most 2048 dots; got 3000" + remedy);
   list("/a/file", 100);
-  apply_stored_config(config, run);
+  run.apply_config(config);
   REQUIRE(config.corpus.size() == 100);
 }
 

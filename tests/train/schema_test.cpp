@@ -5,6 +5,7 @@
 #include "tests/train/small_checkpoint.h"
 #include "train/run/loaded_model.h"
 #include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -80,7 +81,7 @@ TEST_CASE("a checkpoint of a newer schema is rejected, naming both schemas, and 
   const TemporaryFolder folder;
   const std::string path = with_config(folder, newer(training_toml(smallest_config())));
   for (const auto& read :
-       {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
+       {std::function<void()>([&] { VerifiedCheckpoint{path}; }), std::function<void()>([&] { LoadedModel{path}; })}) {
     const std::string said = error_message<CheckpointError>(read);
     REQUIRE(said.starts_with(path));
     REQUIRE(contains(said, "schema " + std::to_string(kConfigSchema + 1)));
@@ -103,9 +104,7 @@ TEST_CASE("a run whose newest checkpoint has a newer schema does not fall back t
   write_smallest(run.checkpoint_file(1), [](CheckpointState& state) { state.step = 1; });
   std::filesystem::copy(with_config(folder, newer(training_toml(smallest_config()))), run.checkpoint_file(2));
   std::vector<std::string> notes;
-  const auto newest = [&] {
-    return run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
-  };
+  const auto newest = [&] { return newest_intact(run, notes).state().step; };
   REQUIRE(contains(error_message<CheckpointError>(newest), "schema " + std::to_string(kConfigSchema + 1)));
   std::filesystem::remove(run.checkpoint_file(2));
   REQUIRE(newest() == 1);

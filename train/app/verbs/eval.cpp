@@ -31,7 +31,6 @@
 #include "train/run/config/field_effects.h"
 #include "train/run/loaded_model.h"
 #include "train/run/run_directory.h"
-#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
@@ -68,7 +67,7 @@ Config stored_config(const std::string& run) {
   const RunDirectory directory(run);
   check(file_exists(directory.config_file()),
         "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
-  apply_stored_config(config, directory);
+  directory.apply_config(config);
   return config;
 }
 

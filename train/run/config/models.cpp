@@ -15,6 +15,7 @@ struct ModelKind {
   const char* name;
   std::span<const char* const> tasks;              // the first is the default
   const char *norm_order, *positions, *attention;  // the defaults
+  bool carries_state;                              // from one batch to the next, if it has a memory
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
@@ -22,24 +23,24 @@ constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"transla
                      *kReadsText[] = {"masked", "classify"};
 
 constexpr ModelKind kModelKinds[] = {
-    {"gpt", kWritesText, "pre", "learned", "softmax",
+    {"gpt", kWritesText, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
      }},
-    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
+    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
      }},
-    {"linear", kWritesText, "pre", "learned", "elu",
+    {"linear", kWritesText, "pre", "learned", "elu", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{gpt_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
      }},
-    {"encoder", kReadsText, "pre", "learned", "softmax",
+    {"encoder", kReadsText, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<EncoderModel>(scope, encoder_config(config, vocab));
      }},
-    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax",
+    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax", true,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<TransformerXlModel>(scope, transformer_xl_config(config, vocab.target));
      }},
@@ -70,7 +71,7 @@ void fill_open_fields(Config& config) {
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
   if (config.momentum < 0) config.momentum = config.optimizer == "muon" ? MuonOptions().momentum : 0;
-  if (config.memory < 0) config.memory = config.model == "transformer-xl" ? config.block_size : 0;
+  if (config.memory < 0) config.memory = kind.carries_state ? config.block_size : 0;
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
@@ -83,10 +84,7 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
   return model;
 }
 
-bool carries_state(const Config& config, const VocabSizes& vocab) {
-  ParameterStore planned(dtype_named(config.dtype));
-  return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
-}
+bool carries_state(const Config& config) { return kModels.row(config.model).carries_state && config.memory > 0; }
 
 Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
   return {.n_layer = c.n_layer,
