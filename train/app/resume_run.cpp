@@ -19,6 +19,14 @@
 namespace maki {
 namespace {
 
+// Removes or completes what a process that was killed left behind.
+void clear_up(const RunDirectory& run) {
+  for (const std::string& note : run.remove_temporary_files()) say(note);
+  if (const std::string folder = complete_return(run); !folder.empty())
+    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
+                    folder));
+}
+
 // The checkpoint to resume from: `choice`, or else the newest that can be resumed.
 VerifiedCheckpoint resumed_checkpoint(const RunDirectory& run, const std::string& choice,
                                       std::vector<std::string>& notes) {
@@ -91,10 +99,7 @@ int resume_run(const TrainOptions& options) {
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);
-  for (const std::string& note : run.remove_temporary_files()) say(note);
-  if (const std::string folder = complete_return(run); !folder.empty())
-    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
-                    folder));
+  clear_up(run);
   std::vector<std::string> notes;
   const VerifiedCheckpoint from = resumed_checkpoint(run, options.checkpoint, notes);
   for (const std::string& note : notes) say(note);
