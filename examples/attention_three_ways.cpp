@@ -42,7 +42,9 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v) {  // SM(Q Kᵀ
 
 double accuracy(int proposal, bool ring) {  // the percentage of right answers in new games, after training
   ParameterStore store;
-  const auto matrix = [&](const char* name) { return Linear(Scope(store) / name, kWidth, kWidth, false, 0.05); };
+  const auto matrix = [&](const char* name) {
+    return Linear(Scope(store) / name, kWidth, kWidth, false, init::normal(0.05));
+  };
   const Linear q = matrix("q"), k = matrix("k"), v = matrix("v"), colour(Scope(store) / "colour", kWidth, kChildren);
   store.seal(/*seed=*/1);
   const auto logits = [&](const Tensor& x) {

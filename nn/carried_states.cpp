@@ -86,12 +86,12 @@ CarriedStates::Rewind::Rewind(CarriedStates& states) : states_(states) {
   std::ranges::transform(states_.tensors_, states_.former_.begin(), [](const Tensor* tensor) { return *tensor; });
 }
 
-void CarriedStates::Rewind::now() {
+void CarriedStates::Rewind::rollback() {
   for (std::size_t i = 0; i < states_.tensors_.size(); ++i) *states_.tensors_[i] = states_.former_[i];
 }
 
 CarriedStates::Rewind::~Rewind() {
-  if (!kept_) now();
+  if (!committed_) rollback();
   std::ranges::fill(states_.former_, Tensor());
 }
 

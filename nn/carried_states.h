@@ -61,7 +61,7 @@ class CarriedStates {
   /// layout().numel(length) values.
   void restore(const Tensor& values, std::int64_t length);
 
-  /// A scope after which the states have the contents that they had before it, unless keep() was called in it: for a
+  /// A scope after which the states have the contents that they had before it, unless commit() was called in it: for a
   /// step that is abandoned halfway, and for passes that must not count. At most one exists at a time.
   class Rewind {
    public:
@@ -70,14 +70,14 @@ class CarriedStates {
     Rewind(const Rewind&) = delete;
     Rewind& operator=(const Rewind&) = delete;
 
-    /// Restores the contents now. They are restored at the end of the scope as well.
-    void now();
     /// Lets the states keep what they contain at the end of the scope.
-    void keep() { kept_ = true; }
+    void commit() { committed_ = true; }
+    /// Restores the former contents, before the end of the scope does so as well.
+    void rollback();
 
    private:
     CarriedStates& states_;
-    bool kept_ = false;
+    bool committed_ = false;
   };
 
  private:

@@ -14,9 +14,9 @@ BlockOptions causal(BlockOptions options) {
 
 CrossAttention::CrossAttention(const Scope& scope, const BlockOptions& o)
     : options{.n_head = o.n_head, .dropout = o.dropout},
-      c_q(scope / "c_q", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
-      c_kv(scope / "c_kv", o.n_embd, 2 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 2),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {
+      c_q(scope / "c_q", o.n_embd, o.n_embd, o.bias, o.initial_weights(o.n_embd, 3 * o.n_embd)),
+      c_kv(scope / "c_kv", o.n_embd, 2 * o.n_embd, o.bias, o.initial_weights(o.n_embd, 3 * o.n_embd), 2),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.initial_residual_weights(o.n_embd, o.n_embd)) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0,
         "cross-attention: n_embd must be a multiple of n_head; got {} and {}", o.n_embd, o.n_head);
 }

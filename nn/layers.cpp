@@ -12,15 +12,13 @@ Parameter* bias_or_none(const Scope& scope, std::int64_t size, bool wanted) {
   return wanted ? &scope.parameter("bias", {size}, init::constant(0)) : nullptr;
 }
 
-Initializer weights_of(double std, std::int64_t in) {
-  if (std == kZeroWeights) return init::constant(0);
-  return std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in)));
-}
+Initializer usual_weights(std::int64_t in) { return init::uniform(1 / std::sqrt(static_cast<double>(in))); }
 
 }  // namespace
 
-Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std, std::int64_t matrices)
-    : weight(scope.parameter("weight", {out, in}, weights_of(std, in), matrices)),
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias,
+               std::optional<Initializer> weights, std::int64_t matrices)
+    : weight(scope.parameter("weight", {out, in}, weights ? *std::move(weights) : usual_weights(in), matrices)),
       bias(bias_or_none(scope, out, with_bias)),
       adapter(adapter_of(scope, in, out, matrices)) {}
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -20,20 +21,18 @@ namespace maki {
 inline constexpr double kInitStd = 0.02;
 /// What GPT-2's layer norm adds to the variance, and maki's RMS norm to the mean square.
 inline constexpr double kNormEpsilon = 1e-5;
-/// The argument std of a Linear whose initial weights are 0.
-inline constexpr double kZeroWeights = -1;
 /// The argument `matrices` of a Linear whose rows belong to tokens or classes, as those of an embedding do.
 inline constexpr std::int64_t kOutputLayer = 0;
 
-/// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
-/// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer; with kZeroWeights they
-/// are 0. Initial biases are 0. If the scope wants an adapter (nn/low_rank.h), its output is added; output layers never
+/// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are those
+/// of `weights` or, without one, drawn uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are
+/// 0. If the scope wants an adapter (nn/low_rank.h), its output is added; output layers never
 /// get one.
 struct Linear {
   /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v, 2 for gate‖up; 0 (kOutputLayer) for an
   /// output layer (Parameter::matrices()).
-  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0,
-         std::int64_t matrices = 1);
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true,
+         std::optional<Initializer> weights = std::nullopt, std::int64_t matrices = 1);
   Tensor operator()(const Tensor& x) const;
 
   Parameter& weight;

@@ -46,16 +46,15 @@ struct PriorNeeds {
 /// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward.
 inline constexpr std::int64_t kPriorCopies = 5;
 
-/// The initial weights of an output head, N(0, std²), for Linear: beside a prior of `order` tokens they are zero, so
-/// that a new model predicts what its prior predicts. A head that shares the embedding of the tokens cannot begin at
-/// zero.
-inline double head_std(std::int64_t order, double std) { return order > 0 ? kZeroWeights : std; }
+/// The initial weights of an output head, N(0, kInitStd²). Beside a prior of `order` tokens they are zero, so that a
+/// new model predicts what its prior predicts. A head that shares the embedding of the tokens cannot begin at zero.
+inline Initializer head_weights(std::int64_t order) { return order > 0 ? init::constant(0) : init::normal(kInitStd); }
 
 /// logits [… V], x [… C] and a prior [… V] → logits [… V], by the formula above. w and b are 0 at first, so the prior
 /// counts once.
 struct PriorGate {
   PriorGate(const Scope& scope, std::int64_t n_embd)
-      : scale(scope, n_embd, 1, /*with_bias=*/true, kZeroWeights, kOutputLayer) {}
+      : scale(scope, n_embd, 1, /*with_bias=*/true, init::constant(0), kOutputLayer) {}
   Tensor operator()(const Tensor& logits, const Tensor& x, const Tensor& prior) const;
 
   Linear scale;

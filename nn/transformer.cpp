@@ -31,16 +31,16 @@ std::int64_t stacked_matrices(const BlockOptions& o) { return o.kv_width() == 0 
 
 }  // namespace
 
-double BlockOptions::init_std(std::int64_t in, std::int64_t out, double gpt2) const {
-  return init == Init::gpt2 ? gpt2 : std::sqrt(2 / static_cast<double>(in + out));
+Initializer BlockOptions::initial_weights(std::int64_t in, std::int64_t out, double gpt2) const {
+  return init::normal(init == Init::gpt2 ? gpt2 : std::sqrt(2 / static_cast<double>(in + out)));
 }
 
 std::int64_t BlockOptions::hidden_width() const {
   return ffn_width > 0 ? ffn_width : feed_forward_width(n_embd, activation);
 }
 
-double BlockOptions::projection_init_std(std::int64_t in, std::int64_t out) const {
-  return zero_projections ? kZeroWeights : init_std(in, out, projection_std);
+Initializer BlockOptions::initial_residual_weights(std::int64_t in, std::int64_t out) const {
+  return zero_projections ? init::constant(0) : initial_weights(in, out, projection_std);
 }
 
 const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
@@ -50,10 +50,10 @@ NormOrder norm_order_named(std::string_view name) { return value_named("norm_ord
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
     : options(attention_options(o)),
       rotary(o.rotary),
-      c_attn(scope / "c_attn", o.n_embd, o.qkv_width(), o.bias, o.init_std(o.n_embd, o.qkv_width(), kInitStd),
+      c_attn(scope / "c_attn", o.n_embd, o.qkv_width(), o.bias, o.initial_weights(o.n_embd, o.qkv_width()),
              stacked_matrices(o)),
       qk_norm(qk_norm_or_none(scope, o)),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {}
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.initial_residual_weights(o.n_embd, o.n_embd)) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask,
                                       const Tensor& mask) const {
@@ -79,8 +79,9 @@ std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
       c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * o.hidden_width(), o.bias,
-           o.init_std(o.n_embd, o.hidden_width(), kInitStd), columns_per_output(o.activation)),
-      c_proj(scope / "c_proj", o.hidden_width(), o.n_embd, o.bias, o.projection_init_std(o.hidden_width(), o.n_embd)) {}
+           o.initial_weights(o.n_embd, o.hidden_width()), columns_per_output(o.activation)),
+      c_proj(scope / "c_proj", o.hidden_width(), o.n_embd, o.bias,
+             o.initial_residual_weights(o.hidden_width(), o.n_embd)) {}
 
 std::int64_t saved_by_block(const BlockOptions& o) {
   const std::int64_t copies = o.activation == Activation::relu ? 1 : 1 + columns_per_output(o.activation);

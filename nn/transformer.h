@@ -64,10 +64,10 @@ struct BlockOptions {
   std::int64_t kv_width() const { return n_kv_head == 0 ? n_embd : n_embd / n_head * n_kv_head; }
   std::int64_t qkv_width() const { return n_embd + 2 * kv_width(); }
 
-  /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
-  double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
-  /// The standard deviation of the initial weights of a projection that ends in the residual path, or kZeroWeights.
-  double projection_init_std(std::int64_t in, std::int64_t out) const;
+  /// The initial weights [out, in] of a projection, with standard deviation `gpt2` for Init::gpt2.
+  Initializer initial_weights(std::int64_t in, std::int64_t out, double gpt2 = kInitStd) const;
+  /// The initial weights [out, in] of a projection that ends in the residual path.
+  Initializer initial_residual_weights(std::int64_t in, std::int64_t out) const;
   /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
   std::shared_ptr<const PositionTable> rotary = nullptr;
 };

@@ -114,12 +114,12 @@ void NgramModel::fit_discounts() {
   for (NgramLevel& level : levels_) level.fit_discounts();
 }
 
-double NgramModel::count(TokenSpan text, const std::function<bool()>& stop) {
+double NgramModel::count(TokenSpan text, const StopRequest& stop) {
   const auto tokens = static_cast<std::int64_t>(text.size());
   std::int64_t counted = 0;
   counted_.clear();
   read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
-    if (counted >= limits_.tokens || is_full() || (stop && stop())) return false;
+    if (counted >= limits_.tokens || is_full() || stop.requested()) return false;
     NgramContext context;
     Block(text, begin, end, order() - 1)
         .each([&](std::int32_t id) { context = read(context, id, /*counts=*/false); },
@@ -132,21 +132,21 @@ double NgramModel::count(TokenSpan text, const std::function<bool()>& stop) {
   return tokens == 0 ? 1 : static_cast<double>(counted) / static_cast<double>(tokens);
 }
 
-NgramLoss NgramModel::evaluate(TokenSpan text, const std::function<bool()>& stop) const {
+NgramLoss NgramModel::evaluate(TokenSpan text, const StopRequest& stop) const {
   return evaluate_ngrams(
       text, order(), limits_.tokens, stop,
       [this](const NgramContext& context, std::int32_t token) { return next(context, token); },
       [this](const NgramContext& context, std::int32_t token) { return std::log(probability(context, token)); });
 }
 
-NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const std::function<bool()>& stop,
+NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const StopRequest& stop,
                           const std::function<NgramContext(const NgramContext&, std::int32_t)>& next,
                           const std::function<double(const NgramContext&, std::int32_t)>& log_probability) {
   const auto tokens = static_cast<std::int64_t>(text.size());
   double sum = 0;
   std::int64_t targets = 0, read = 0;
   read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
-    if (read >= most_tokens || (stop && stop())) return false;
+    if (read >= most_tokens || stop.requested()) return false;
     NgramContext context;
     double block = 0;
     Block(text, begin, end, order - 1)

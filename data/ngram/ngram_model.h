@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/core/stop_request.h"
 #include "data/ngram/ngram_level.h"
 #include "data/tokenizer/tokens.h"
 
@@ -56,14 +57,14 @@ class NgramModel {
 
   /// Counts a text, whose pieces are separate texts, in addition to what was counted before, and then fits the
   /// discounts. A text beyond the limits is counted in blocks that are spread evenly over it, until a limit is reached.
-  /// Returns the share of its tokens that was counted, 1 for a text without tokens. `stop`, which may be empty, is
-  /// asked before each block of 16,384 tokens; once it returns true, counting ends.
-  double count(TokenSpan text, const std::function<bool()>& stop = {});
+  /// Returns the share of its tokens that was counted, 1 for a text without tokens. `stop` is asked
+  /// before each block of 16,384 tokens, and ends the counting.
+  double count(TokenSpan text, const StopRequest& stop = {});
   /// The blocks that the last call of count() has read, in the order in which it read them, which is not that of the
   /// text.
   const std::vector<TokenRange>& counted() const { return counted_; }
   /// The mean loss over the targets of a text, of blocks that are spread evenly over it if it is beyond the limit.
-  NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
+  NgramLoss evaluate(TokenSpan text, const StopRequest& stop = {}) const;
 
   /// The probability of `token` after `context`: positive, and the sum over all tokens is 1. Requires: 0 <= token <
   /// vocab_size.
@@ -100,7 +101,7 @@ class NgramModel {
 /// What NgramModel::evaluate() does, for any model that reads and predicts: next() and log_probability() take a context
 /// and the token after it. Reads blocks of 16,384 tokens until there are at least `most_tokens`, so all of a text that
 /// has no more.
-NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const std::function<bool()>& stop,
+NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const StopRequest& stop,
                           const std::function<NgramContext(const NgramContext&, std::int32_t)>& next,
                           const std::function<double(const NgramContext&, std::int32_t)>& log_probability);
 

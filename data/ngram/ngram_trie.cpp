@@ -160,7 +160,7 @@ double NgramTrie::log_probability(const NgramContext& context, std::int32_t toke
   return std::log(p);
 }
 
-NgramLoss NgramTrie::evaluate(TokenSpan text, const std::function<bool()>& stop) const {
+NgramLoss NgramTrie::evaluate(TokenSpan text, const StopRequest& stop) const {
   return evaluate_ngrams(
       text, order(), NgramLimits().tokens, stop,
       [this](const NgramContext& context, std::int32_t token) { return next(context, token); },

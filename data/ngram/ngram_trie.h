@@ -48,7 +48,7 @@ class NgramTrie {
   /// The logarithm for one token alone, which takes less time.
   double log_probability(const NgramContext& context, std::int32_t token) const;
   /// NgramModel::evaluate(), with the default limit of tokens.
-  NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
+  NgramLoss evaluate(TokenSpan text, const StopRequest& stop = {}) const;
 
   /// Bytes from which load_ngram_trie() restores the same tree.
   std::string save() const;

@@ -63,9 +63,11 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (c.classes > 0) {
-    classifier.emplace(scope / "classifier", c.n_embd, c.classes, /*with_bias=*/true, kInitStd, kOutputLayer);
+    classifier.emplace(scope / "classifier", c.n_embd, c.classes, /*with_bias=*/true, init::normal(kInitStd),
+                       kOutputLayer);
   } else if (!c.tie_weights) {
-    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
+    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, init::normal(kInitStd),
+                    kOutputLayer);
   }
 }
 

@@ -54,7 +54,8 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
     decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   }
   if (!c.tie_weights) {
-    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, embedding_std(c), kOutputLayer);
+    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, init::normal(embedding_std(c)),
+                    kOutputLayer);
   }
 }
 

@@ -43,7 +43,7 @@ TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options, encodings);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (!c.tie_weights)
-    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, head_std(c.ngram_prior, kInitStd),
+    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, head_weights(c.ngram_prior),
                     kOutputLayer);
   if (c.ngram_prior > 0) prior_gate.emplace(scope / "prior", c.n_embd);
 }

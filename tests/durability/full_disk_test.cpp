@@ -11,7 +11,7 @@
 #include "tests/catch.h"
 #include "tests/files.h"
 #include "tests/train/resumable_run.h"
-#include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -83,7 +83,7 @@ TEST_CASE(
     if (finished.exit_code == 4) REQUIRE(contains(finished.err, "No space left on device"));
     for (const std::string& file : run.files()) {
       REQUIRE_FALSE(file.ends_with(".tmp"));
-      if (file.ends_with(".maki")) check_resumable(run.path + "/" + file);
+      if (file.ends_with(".maki")) VerifiedCheckpoint{run.path + "/" + file};
     }
     const RunDirectory directory(run.path);
     if (directory.last()) REQUIRE(std::filesystem::exists(directory.checkpoint_file(*directory.last())));

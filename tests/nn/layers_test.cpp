@@ -256,7 +256,7 @@ TEST_CASE("scopes build the paths of parameter names") {
 
 TEST_CASE("a linear layer can begin with weights of 0") {
   ParameterStore store;
-  const Linear layer(Scope(store), 16, 8, /*with_bias=*/true, kZeroWeights);
+  const Linear layer(Scope(store), 16, 8, /*with_bias=*/true, init::constant(0));
   store.seal(1);
   for (std::int64_t i = 0; i < 128; ++i) REQUIRE(layer.weight.value().at(i) == 0);
 }

@@ -54,8 +54,8 @@ TEST_CASE("a linear layer is one matrix unless it says otherwise, and an embeddi
   const Scope scope(store);
   REQUIRE(Linear(scope / "a", 3, 4).weight.matrices() == 1);
   REQUIRE(Linear(scope / "b", 3, 4).bias->matrices() == 0);
-  REQUIRE(Linear(scope / "c", 3, 4, true, 0, 2).weight.matrices() == 2);
-  REQUIRE(Linear(scope / "d", 3, 5, true, 0, kOutputLayer).weight.matrices() == 0);
+  REQUIRE(Linear(scope / "c", 3, 4, true, std::nullopt, 2).weight.matrices() == 2);
+  REQUIRE(Linear(scope / "d", 3, 5, true, std::nullopt, kOutputLayer).weight.matrices() == 0);
   REQUIRE(Embedding(scope / "e", 5, 3).weight.matrices() == 0);
-  REQUIRE_THROWS_AS(Linear(scope / "f", 3, 5, true, 0, 2), Error);
+  REQUIRE_THROWS_AS(Linear(scope / "f", 3, 5, true, std::nullopt, 2), Error);
 }

@@ -66,7 +66,7 @@ class AveragingModel final : public Model {
 };
 
 /// Training text and validation text, with rows that are continued.
-class AveragingTask final : public Task {
+class AveragingTask : public Task {
  public:
   static constexpr std::int64_t kVocabulary = 7, kWidth = 3;
 
@@ -109,7 +109,7 @@ class AveragingTask final : public Task {
   std::string describe_data() const override { return ""; }
   std::string describe_step() const override { return ""; }
   std::vector<ReportLine> measure(const Model&, const SampledLoss&, const MeasureOptions&,
-                                  const std::function<bool()>&) const override {
+                                  const StopRequest&) const override {
     return {};
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/app/console.h"
-#include "train/loop/restore.h"
 #include "train/loop/session.h"
 
 namespace maki::tests {
@@ -24,10 +24,9 @@ struct CapturedRun {
   std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix_file_system()) {
     config.max_steps = max_steps;
     TextTrainer trainer(config, data);
-    if (step > 0) {
-      const ContainerReader file(directory.checkpoint_file(step));
-      restore(file, trainer);
-    }
+    const RunDirectory run(directory.path(), fs);
+    std::optional<VerifiedCheckpoint> from;
+    if (step > 0) trainer.restore(from.emplace(run, run.checkpoint_file(step)));
     const std::string log = folder / "log";
     std::fflush(stderr);
     const int before = dup(STDERR_FILENO);
@@ -37,11 +36,10 @@ struct CapturedRun {
       dup2(before, STDERR_FILENO);
       close(before);
     };
-    const RunDirectory run(directory.path(), fs);
     auto end = SessionEnd::interrupted;
     try {
       Console console(max_steps, run.path(), data.best_possible_loss);
-      end = Session(config, trainer, run, console).train();
+      end = Session(config, trainer, run, console, {.resumed = from ? &*from : nullptr}).train();
     } catch (...) {
       restore();
       throw;

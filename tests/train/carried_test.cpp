@@ -7,8 +7,8 @@
 #include "data/io/error.h"
 #include "tests/threads.h"
 #include "tests/train/averaging_model.h"
+#include "tests/train/every_small_model.h"
 #include "train/loop/evaluate.h"
-#include "train/loop/restore.h"
 #include "train/run/memory_section.h"
 
 using namespace maki;
@@ -216,6 +216,18 @@ TEST_CASE("an evaluation reads stretches of the text from an empty memory on, an
   REQUIRE(report.train_loss == mean_loss(run.trainer.model(), run.task, Part::train, 20, {})->mean);
 }
 
+TEST_CASE("the table of models says which of them carry a state") {
+  for (const auto& [name, config] : every_small_model()) {
+    INFO(name);
+    const SmallTrainer small(config);
+    REQUIRE(carries_state(config) == (small.trainer.model().make_carried(1) != nullptr));
+  }
+  Config without_memory = small_model_config("transformer-xl");
+  REQUIRE(carries_state(without_memory));
+  without_memory.memory = 0;
+  REQUIRE_FALSE(carries_state(without_memory));
+}
+
 TEST_CASE("a run continues from the checkpoint of every step as if it had not been stopped, at any thread count") {
   const TemporaryFolder folder;
   constexpr int kSteps = 6;
@@ -229,7 +241,7 @@ TEST_CASE("a run continues from the checkpoint of every step as if it had not be
     const ThreadsScope threads(1 + from % 3);
     Run resumed;
     if (from % 2 == 0) resumed.trainer.step();  // what is in memory is replaced
-    restore(ContainerReader(folder / (std::to_string(from) + ".maki")), resumed.trainer);
+    resumed.trainer.restore({folder / (std::to_string(from) + ".maki"), resumed.trainer.trainable()});
     for (int step = from; step < kSteps; ++step) {
       INFO("from step " << from << " to step " << step + 1);
       REQUIRE(resumed.save(folder / "resumed.maki") == saved[static_cast<std::size_t>(step)]);
@@ -276,11 +288,8 @@ TEST_CASE("a memory that is damaged, missing, too much or not finite is rejected
     change(sections);
     const ContainerReader file(write_sections(folder / "forged.maki", sections));
     const Tensor before = run.trainer.carried().values();
-    const std::string checked = error_message<CorruptFile>([&] {
-      check_sections(file, run.config, run.trainer.optimizer(), run.trainer.carried().layout());
-      check_memory_length(file, run.trainer.carried().layout(), 15);
-      check_memory_numbers(file, run.trainer.carried().layout());
-    });
+    const std::string checked =
+        error_message<CorruptFile>([&] { VerifiedCheckpoint(file.path(), run.trainer.trainable()); });
     const std::string loaded = error_message<CorruptFile>([&] { load_memory(file, run.trainer.carried(), 15); });
     REQUIRE(checked.empty() == loaded.empty());
     if (!checked.empty()) REQUIRE(checked.starts_with(file.path()));
@@ -300,11 +309,9 @@ TEST_CASE("a memory that is damaged, missing, too much or not finite is rejected
   }
   // A model that carries nothing has no such section.
   Run plain(carried_config(), 0);
-  const ContainerReader file(folder / "good.maki");
-  REQUIRE(contains(error_message<CorruptFile>([&] {
-                     check_sections(file, plain.config, plain.trainer.optimizer(), plain.trainer.carried().layout());
-                   }),
-                   "unknown section memory"));
+  REQUIRE(
+      contains(error_message<CorruptFile>([&] { VerifiedCheckpoint(folder / "good.maki", plain.trainer.trainable()); }),
+               "unknown section memory"));
 }
 
 TEST_CASE("states of another form are rejected when they are made") {

@@ -9,6 +9,7 @@
 #include "train/loop/evaluate.h"
 #include "train/loop/trainer.h"
 #include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -142,15 +143,15 @@ TEST_CASE("a checkpoint stores the labels, and damaged ones are detected") {
   state.config = config;
   write_checkpoint(fs, folder / "good.maki", state, trainer.store(), trainer.optimizer());
   const LoadedModel loaded(folder / "good.maki");
-  REQUIRE(check_resumable(folder / "good.maki").labels == "no\nyes\n");
+  REQUIRE(VerifiedCheckpoint(folder / "good.maki").state().labels == "no\nyes\n");
   REQUIRE(measured(task, *loaded.model) == measured(task, trainer.model()));
   for (const char* const labels : {"yes\nno\n", "yes\n", "maybe\nno\nyes\n", "no\nyes"}) {
     INFO(labels);
     state.labels = labels;
     write_checkpoint(fs, folder / "bad.maki", state, trainer.store(), trainer.optimizer());
-    REQUIRE_THROWS_AS(check_resumable(folder / "bad.maki"), CorruptFile);
+    REQUIRE_THROWS_AS(VerifiedCheckpoint(folder / "bad.maki"), CorruptFile);
   }
   state.labels = "";
   write_checkpoint(fs, folder / "bad.maki", state, trainer.store(), trainer.optimizer());
-  REQUIRE_THROWS_AS(check_resumable(folder / "bad.maki"), CorruptFile);
+  REQUIRE_THROWS_AS(VerifiedCheckpoint(folder / "bad.maki"), CorruptFile);
 }

@@ -133,8 +133,8 @@ TEST_CASE("a session that is stopped while it counts records nothing, and the ne
     TextTrainer trainer(run.config, run.data);
     REQUIRE_FALSE(trainer.task().counting([] { return true; }).has_value());
     Nobody nobody;
-    REQUIRE(Session(run.config, trainer, run.directory, nobody, {.requested = [] { return true; }, .may_evaluate = {}})
-                .train() == SessionEnd::interrupted);
+    REQUIRE(Session(run.config, trainer, run.directory, nobody, {.stop = [] { return true; }}).train() ==
+            SessionEnd::interrupted);
   }
   REQUIRE(counting_lines(run).empty());
   REQUIRE(contains(run.go_on(0, 10), "counting alone: "));

@@ -2,8 +2,11 @@
 #include "train/loop/estimate.h"
 
 #include "autograd/core/storage.h"
-#include "tests/train/small_checkpoint.h"
+#include "tests/train/averaging_model.h"
 #include "tests/train/text_trainer.h"
+#include "train/app/describe_run.h"
+#include "train/app/progress.h"
+#include "train/loop/session.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -87,6 +90,32 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
     CHECK(static_cast<double>(need.total()) > 0.8 * taken);
     CHECK(static_cast<double>(need.total()) < 1.3 * taken);
   }
+}
+
+TEST_CASE("a run makes its model once, for the estimate, for what is said about it and for training") {
+  struct CountedTask final : AveragingTask {
+    using AveragingTask::AveragingTask;
+    std::unique_ptr<Model> make_model(const Scope& scope) const override {
+      ++made;
+      return AveragingTask::make_model(scope);
+    }
+    mutable int made = 0;
+  };
+  const TemporaryFolder folder;
+  Config config = smallest_config();
+  config.max_steps = 2;
+  const CountedTask task(config, /*capacity=*/4, {0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, {0, 1, 2});
+  keep_quiet(true);
+  auto model = describe_run(config, task, folder / "run", /*resumed=*/false, /*force=*/true);
+  keep_quiet(false);
+  const Model* const described = model->model.get();
+  Trainer trainer(config, task, std::move(model));
+  REQUIRE(&trainer.model() == described);
+  const RunDirectory run(folder / "run");
+  run.create();
+  SessionListener nobody;
+  REQUIRE(Session(config, trainer, run, nobody).train() == SessionEnd::finished);
+  REQUIRE(task.made == 1);
 }
 
 TEST_CASE("sizes beyond any machine are estimated without allocating memory") {

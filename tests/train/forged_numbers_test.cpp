@@ -6,6 +6,7 @@
 #include "data/io/error.h"
 #include "tests/train/small_checkpoint.h"
 #include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -13,7 +14,7 @@ using namespace maki::tests;
 namespace {
 
 std::string resume_says(const std::string& path) {
-  return error_message<CorruptFile>([&] { check_resumable(path); });
+  return error_message<CorruptFile>([&] { VerifiedCheckpoint{path}; });
 }
 std::string reader_says(const std::string& path) {
   return error_message<CorruptFile>([&] { LoadedModel{path}; });

@@ -6,10 +6,10 @@
 
 #include "data/io/error.h"
 #include "tests/files.h"
+#include "train/run/config/config.h"
 #include "train/run/container.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
-#include "train/run/stored_config.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -58,7 +58,7 @@ TEST_CASE("a pipe or a device in place of a pointer, config.toml or metrics.json
       {run.checkpoints_directory() + "/best", [&] { find_checkpoint(run.path(), "", notes); }},
       {run.checkpoint_file(20),
        [&] { find_checkpoint(run.path(), "20", notes), ContainerReader(run.checkpoint_file(20)); }},
-      {run.config_file(), [&] { apply_stored_config(config, run); }},
+      {run.config_file(), [&] { run.apply_config(config); }},
       {run.metrics_file(), [&] { const MetricsFile metrics(run.metrics_file(), 10); }}};
   for (const auto& [path, read] : readers) {
     for (const bool pipe : {true, false}) {

@@ -192,7 +192,7 @@ Carried carry_out(const Corpus& corpus, double slower, const std::optional<Carri
                   .elapsed = elapsed,
                   .most_steps = done.plan.most_steps,
                   .record = [](const Config&) {}};
-  Session(config, trainer, run, done.results, {}, limit).train();
+  Session(config, trainer, run, done.results, {.limit = limit}).train();
   done.seconds = elapsed() + kSeconds - limit.seconds;
   return done;
 }

@@ -8,6 +8,7 @@
 #include "optim/adam.h"
 #include "tests/train/small_checkpoint.h"
 #include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -16,7 +17,7 @@ namespace {
 
 // The messages with which a resume, and a verb that reads only the weights, reject a file.
 std::string resuming_says(const std::string& path) {
-  return error_message<CheckpointError>([&] { check_resumable(path); });
+  return error_message<CheckpointError>([&] { VerifiedCheckpoint{path}; });
 }
 std::string reading_says(const std::string& path) {
   return error_message<CheckpointError>([&] { LoadedModel{path}; });
@@ -46,7 +47,7 @@ TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated 
   const TemporaryFolder folder;
   const std::string path = write_smallest(folder / "a.maki"), good = read_bytes(path);
   REQUIRE(good.size() > 4000);
-  REQUIRE(check_resumable(path).step == 2);
+  REQUIRE(VerifiedCheckpoint(path).state().step == 2);
   const int file = open(path.c_str(), O_RDWR);
   REQUIRE(file >= 0);
   const auto set = [&](std::size_t at, char byte) { return pwrite(file, &byte, 1, static_cast<off_t>(at)) == 1; };

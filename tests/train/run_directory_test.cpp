@@ -136,43 +136,6 @@ TEST_CASE("what an interrupted write left behind is removed, and nothing else") 
   REQUIRE(std::filesystem::exists(folder / "run/notes.tmp"));
 }
 
-TEST_CASE("the newest intact checkpoint is used, and the others are reported") {
-  const TemporaryFolder folder;
-  const RunDirectory run(folder / "run");
-  run.create();
-  put_checkpoints(run, {10, 20, 30});
-  Steps good = {10, 20, 30};
-  const auto verifies = [&](const std::string& file) {
-    for (const std::int64_t step : good) {
-      if (file == run.checkpoint_file(step)) return;
-    }
-    fail<CorruptFile>("{}: is damaged", file);
-  };
-  std::vector<std::string> notes;
-  REQUIRE(run.newest_intact(verifies, notes) == 30);
-  REQUIRE(notes.empty());
-  good = {10};
-  REQUIRE(run.newest_intact(verifies, notes) == 10);
-  REQUIRE(notes.size() == 2);
-  REQUIRE(contains(notes[0], "step-00000030.maki"));
-  REQUIRE(contains(notes[1], "step-00000020.maki"));
-  // A pointer to a missing file is reported, too.
-  notes.clear();
-  run.set_last(40);
-  good = {30};
-  REQUIRE(run.newest_intact(verifies, notes) == 30);
-  REQUIRE(notes.size() == 1);
-  REQUIRE(contains(notes[0], "checkpoints/last"));
-  REQUIRE(contains(notes[0], "step-00000040.maki"));
-  run.set_last(30);
-  notes.clear();
-  REQUIRE(run.newest_intact(verifies, notes) == 30);
-  REQUIRE(notes.empty());
-  good = {};
-  REQUIRE(
-      contains(error_message<CheckpointError>([&] { run.newest_intact(verifies, notes); }), "no intact checkpoint"));
-}
-
 TEST_CASE("a second process is rejected while the first one runs, and is told its process id") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");

@@ -4,6 +4,7 @@
 #include "tests/train/small_checkpoint.h"
 #include "train/run/loaded_model.h"
 #include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -44,7 +45,7 @@ TEST_CASE("a checkpoint of another schema is refused, naming both schemas, and i
   const TemporaryFolder folder;
   const std::string path = of_other_schema(folder);
   for (const auto& read :
-       {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
+       {std::function<void()>([&] { VerifiedCheckpoint{path}; }), std::function<void()>([&] { LoadedModel{path}; })}) {
     REQUIRE(error_message<CheckpointError>(read) ==
             path +
                 ": its configuration has schema 2, but this version of maki reads schema 1; use the version that "
@@ -67,9 +68,7 @@ TEST_CASE("a run whose newest checkpoint has another schema does not fall back t
   write_smallest(run.checkpoint_file(1), [](CheckpointState& state) { state.step = 1; });
   std::filesystem::copy(of_other_schema(folder), run.checkpoint_file(2));
   std::vector<std::string> notes;
-  const auto newest = [&] {
-    return run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
-  };
+  const auto newest = [&] { return newest_intact(run, notes).state().step; };
   REQUIRE(contains(error_message<CheckpointError>(newest), "has schema 2"));
   std::filesystem::remove(run.checkpoint_file(2));
   REQUIRE(newest() == 1);

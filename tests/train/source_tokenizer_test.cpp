@@ -9,6 +9,7 @@
 #include "train/loop/tasks.h"
 #include "train/run/config/models.h"
 #include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -59,7 +60,7 @@ std::size_t index_of(const Sections& sections, const std::string& name) {
 void require_damaged(const TemporaryFolder& folder, const Sections& sections, const std::string& word) {
   const std::string path = write_sections(folder / "forged.maki", sections);
   for (const auto& read :
-       {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
+       {std::function<void()>([&] { VerifiedCheckpoint{path}; }), std::function<void()>([&] { LoadedModel{path}; })}) {
     const std::string said = error_message<CorruptFile>(read);
     INFO("said: " << said);
     REQUIRE(said.starts_with(path));
@@ -76,7 +77,7 @@ TEST_CASE("a checkpoint of separate vocabularies has both tokenizers, one of a s
     const std::string separate = write_translation(folder / "separate.maki", kind, false);
     Sections sections = sections_of(separate);
     REQUIRE(index_of(sections, kSection) == index_of(sections, "tokenizer") + 1);
-    REQUIRE(check_resumable(separate).step == 1);
+    REQUIRE(VerifiedCheckpoint(separate).state().step == 1);
     const LoadedModel loaded(separate);
     REQUIRE(loaded.tokenizers.source->save() == section(sections, kSection));
     REQUIRE(loaded.tokenizers.target->save() == section(sections, "tokenizer"));
@@ -87,7 +88,7 @@ TEST_CASE("a checkpoint of separate vocabularies has both tokenizers, one of a s
 
     const std::string shared = write_translation(folder / "shared.maki", kind, true);
     REQUIRE_FALSE(ContainerReader(shared).has(kSection));
-    REQUIRE(check_resumable(shared).step == 1);
+    REQUIRE(VerifiedCheckpoint(shared).state().step == 1);
     const LoadedModel one(shared);
     REQUIRE(one.tokenizers.source == one.tokenizers.target);
     REQUIRE(vocab_sizes(one.state).source == 0);

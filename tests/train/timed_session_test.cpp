@@ -97,7 +97,7 @@ Config train_for(double seconds, CapturedRun& run) {
                         recorded = now;
                         REQUIRE(trainer.steps() == now.phases.back().start);
                       }};
-  REQUIRE(Session(run.config, trainer, run.directory, nobody, {}, limit).train() == SessionEnd::finished);
+  REQUIRE(Session(run.config, trainer, run.directory, nobody, {.limit = limit}).train() == SessionEnd::finished);
   REQUIRE(trainer.steps() == recorded.max_steps);
   return recorded;
 }

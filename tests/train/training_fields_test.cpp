@@ -8,7 +8,7 @@
 #include "tests/train/small_data.h"
 #include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
-#include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -142,7 +142,7 @@ std::string values_after_training(const TemporaryFolder& folder, Config config) 
   state.config = config;
   Unsynced fs;
   write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer(), trainer.carried());
-  REQUIRE(check_resumable(folder / "trained.maki").step == 8);
+  REQUIRE(VerifiedCheckpoint(folder / "trained.maki").state().step == 8);
   return ContainerReader(folder / "trained.maki").read("values");
 }
 

@@ -6,8 +6,7 @@
 
 #include "data/io/error.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/run/loaded_model.h"
-#include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -52,7 +51,7 @@ enum class ReadVerdict : std::uint8_t { intact, lost, unreadable };
 
 ReadVerdict verdict(const std::string& path, FileSystem& fs = posix_file_system()) {
   try {
-    check_resumable(path, fs);
+    VerifiedCheckpoint{path, fs};
     return ReadVerdict::intact;
   } catch (const CorruptFile&) {
     return ReadVerdict::lost;
@@ -85,7 +84,7 @@ TEST_CASE("a checkpoint that cannot be opened or read is not reported as damaged
       FailingReads fs(call, error, "a.maki");
       INFO(std::strerror(error) << ", call " << static_cast<int>(call));
       REQUIRE(verdict(path, fs) == ReadVerdict::unreadable);
-      REQUIRE(contains(error_message<CheckpointError>([&] { check_resumable(path, fs); }), std::strerror(error)));
+      REQUIRE(contains(error_message<CheckpointError>([&] { VerifiedCheckpoint{path, fs}; }), std::strerror(error)));
     }
   }
   REQUIRE(verdict(folder / "missing.maki") == ReadVerdict::lost);
@@ -102,7 +101,7 @@ TEST_CASE("a checkpoint of another format version is not reported as damaged") {
   write_bytes(folder / "newer.maki", bytes);
   REQUIRE(verdict(folder / "newer.maki") == ReadVerdict::unreadable);
   REQUIRE(
-      contains(error_message<CheckpointError>([&] { check_resumable(folder / "newer.maki"); }), "format version 2"));
+      contains(error_message<CheckpointError>([&] { VerifiedCheckpoint{folder / "newer.maki"}; }), "format version 2"));
 }
 
 TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
@@ -110,13 +109,12 @@ TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
   FailingReads fs(FailingReads::Call::pread, EIO, "step-00000030");
   const RunDirectory run(checkpoints.run.path(), fs);
   std::vector<std::string> notes;
-  const auto verify = [&](const std::string& file) { check_resumable(file, fs); };
-  const std::string said = error_message<CheckpointError>([&] { run.newest_intact(verify, notes); });
+  const std::string said = error_message<CheckpointError>([&] { newest_intact(run, notes); });
   REQUIRE(contains(said, "step-00000030.maki"));
   REQUIRE(contains(said, std::strerror(EIO)));
   REQUIRE(notes.empty());
   // Once it can be read it is used.
-  REQUIRE(checkpoints.run.newest_intact([](const std::string& file) { check_resumable(file); }, notes) == 30);
+  REQUIRE(newest_intact(checkpoints.run, notes).state().step == 30);
 }
 
 TEST_CASE(

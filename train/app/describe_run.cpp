@@ -72,8 +72,10 @@ void announce_reading(const Config& config, bool planned) {
     say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
 }
 
-void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed, bool force) {
-  const MemoryNeed need = memory_needed(config, task.vocab_sizes());
+std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
+                                             bool resumed, bool force) {
+  std::unique_ptr<TrainableModel> model = trainable_model(config, task);
+  const MemoryNeed need = memory_needed(config, *model);
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
       "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
@@ -104,6 +106,7 @@ void describe_run(const Config& config, const Task& task, const std::string& run
         resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
                 : ""));
   }
+  return model;
 }
 
 // A schedule that has an end usually ends with the run, so continuing needs a new phase of it.

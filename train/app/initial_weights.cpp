@@ -6,15 +6,13 @@
 #include "optim/clip.h"
 #include "train/app/reading.h"
 #include "train/app/run_corpus.h"
-#include "train/run/loaded_model.h"
 #include "train/run/values_by_name.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 
 InitialWeights::InitialWeights(const std::string& run_or_file)
-    : run_(run_or_file), file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
-  check_model(file_, state_);
-}
+    : run_(run_or_file), file_(choose_checkpoint(run_or_file, "")), state_(read_checked_state(file_)) {}
 
 Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const {
   Config config;

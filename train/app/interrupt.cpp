@@ -51,6 +51,9 @@ DeferInterrupts::~DeferInterrupts() { deferring = deferring - 1; }
 void restore_at_interrupt(void (*restore)()) { restore_before_exit = restore; }
 
 int interrupted() { return received; }
+StopRequest interrupt_request() {
+  return [] { return received != 0; };
+}
 void forget_interrupt() { received = 0; }
 int interrupt_exit_code() { return 128 + received; }
 

@@ -4,6 +4,8 @@
 // files under construction are removed (data/io/temporary.h).
 #pragma once
 
+#include "autograd/core/stop_request.h"
+
 namespace maki {
 
 /// Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or beyond the file size limit returns an error, which
@@ -28,6 +30,8 @@ void restore_at_interrupt(void (*restore)());
 /// The signal that requested a stop, or 0. The request outlives the DeferInterrupts object. Cheap enough to be called
 /// between micro-batches, evaluation batches and tokens.
 int interrupted();
+/// Requested while interrupted() is not 0.
+StopRequest interrupt_request();
 /// Withdraws the request, after which the next signal is again the first.
 void forget_interrupt();
 /// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM. Requires: interrupted() is not 0.

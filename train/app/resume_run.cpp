@@ -10,38 +10,39 @@
 #include "train/app/run_corpus.h"
 #include "train/app/run_session.h"
 #include "train/app/train_options.h"
-#include "train/loop/restore.h"
 #include "train/loop/tasks.h"
-#include "train/run/loaded_model.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 #include "train/run/set_aside.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
 
-// The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
-std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
-  std::vector<std::string> notes;
-  std::int64_t step = 0;
-  if (choice.empty()) {
-    step = run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
-  } else {
-    const std::string path = find_checkpoint(run.path(), choice, notes);
-    step = verify_checkpoint(run, path);
-  }
-  for (const std::string& note : notes) say(note);
-  return step;
+// Removes or completes what a process that was killed left behind.
+void clear_up(const RunDirectory& run) {
+  for (const std::string& note : run.remove_temporary_files()) say(note);
+  if (const std::string folder = complete_return(run); !folder.empty())
+    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
+                    folder));
+}
+
+// The checkpoint to resume from: `choice`, or else the newest that can be resumed.
+VerifiedCheckpoint resumed_checkpoint(const RunDirectory& run, const std::string& choice,
+                                      std::vector<std::string>& notes) {
+  if (choice.empty()) return newest_intact(run, notes);
+  return {run, find_checkpoint(run.path(), choice, notes)};
 }
 
 // The text must be the one that the checkpoint was trained on, split in the same way.
-void check_counts(const ContainerReader& file, const CheckpointState& state, const CheckpointState& data) {
+void check_counts(const VerifiedCheckpoint& from, const CheckpointState& data) {
+  const CheckpointState& state = from.state();
   const bool same_counts = data.characters == state.characters && data.train_tokens == state.train_tokens &&
                            data.val_tokens == state.val_tokens;
   check<CheckpointError>(same_counts,
                          "{}: records a text of {} characters, {} training tokens and {} validation tokens, but the "
                          "text has {}, {} and {}; the checkpoint and the text do not match",
-                         file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
+                         from.file().path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
                          data.train_tokens, data.val_tokens);
 }
 
@@ -58,12 +59,11 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
 }
 
 // The task on the text of the run, whose sources `config` then names.
-std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const ContainerReader& file,
-                                   const CheckpointState& state) {
+std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
-  const Corpus corpus = reread_corpus(config, state.corpus_hash, "start a new run to train on another text");
-  std::unique_ptr<Task> task = make_task(config, corpus, load_tokenizers(state));
-  check_counts(file, state, task->data_state());
+  const Corpus corpus = reread_corpus(config, from.state().corpus_hash, "start a new run to train on another text");
+  std::unique_ptr<Task> task = make_task(config, corpus, load_tokenizers(from.state()));
+  check_counts(from, task->data_state());
   return task;
 }
 
@@ -94,20 +94,19 @@ int resume_run(const TrainOptions& options) {
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);
-  for (const std::string& note : run.remove_temporary_files()) say(note);
-  if (const std::string folder = complete_return(run); !folder.empty())
-    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
-                    folder));
-  const std::int64_t step = resumed_step(run, options.checkpoint);
-  const ContainerReader file(run.checkpoint_file(step));
-  const CheckpointState state = read_state(file);
+  clear_up(run);
+  std::vector<std::string> notes;
+  const VerifiedCheckpoint from = resumed_checkpoint(run, options.checkpoint, notes);
+  for (const std::string& note : notes) say(note);
+  const CheckpointState& state = from.state();
+  const std::int64_t step = state.step;
 
   std::string ran_on;
   std::unique_ptr<Task> task;
   ResumeOptions resumed{options.flags, options.resume, options.rewarm};
   if (!options.epochs.empty()) {
     Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, state, ran_on);
-    task = resumed_task(options, config, file, state);
+    task = resumed_task(options, config, from);
     resumed.max_steps = steps_of_epochs(options.epochs, *task);
   }
   Config config = resumed_config(resumed, run, state, ran_on);
@@ -125,17 +124,17 @@ int resume_run(const TrainOptions& options) {
 
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
-  if (!task) task = resumed_task(options, config, file, state);
-  describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
-  Trainer trainer(config, *task, /*initial_values=*/false);
-  restore(file, trainer);
+  if (!task) task = resumed_task(options, config, from);
+  auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
+  Trainer trainer(config, *task, std::move(model), /*initial_values=*/false);
+  trainer.restore(from);
   const DeferInterrupts deferred;
   const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
   if (!folder.empty())
     say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
   replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
   say(fmt::format("resuming after step {}", step));
-  return run_session(config, trainer, run);
+  return run_session(config, trainer, run, {.resumed = &from});
 }
 
 }  // namespace maki

@@ -1,7 +1,6 @@
 #include "train/app/resumed_config.h"
 
 #include "autograd/core/check.h"
-#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
@@ -32,7 +31,7 @@ Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) 
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on) {
   Config config = state.config;
-  if (file_exists(run.config_file())) apply_stored_config(config, run);
+  if (file_exists(run.config_file())) run.apply_config(config);
   ran_on = config.target;
   std::vector<Phase> phases = state.config.phases;
   for (const Phase& phase : config.phases) {

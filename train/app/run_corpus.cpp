@@ -20,7 +20,6 @@
 #include "train/run/config/field_effects.h"
 #include "train/run/config/tasks.h"
 #include "train/run/run_directory.h"
-#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
@@ -57,7 +56,7 @@ std::optional<Config> stored_reading(const std::string& run) {
   const RunDirectory directory(run);
   if (!file_exists(directory.config_file())) return std::nullopt;
   Config stored;
-  apply_stored_config(stored, directory);
+  directory.apply_config(stored);
   return stored;
 }
 

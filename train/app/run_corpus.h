@@ -23,7 +23,7 @@ const std::vector<std::string>& reading_fields();
 /// Reads config.corpus as the text of a run was read: copies from the configuration that the run directory stores, if
 /// there is one, the reading fields that have an effect on this corpus and are not among `given`, which a user has set.
 /// A given field of documents stands for all of them. Says on stderr what was copied. Throws what
-/// apply_stored_config() throws.
+/// RunDirectory::apply_config() throws.
 void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config);
 
 /// The text of a file for a model of `run` to continue: its bytes, or if they are not UTF-8, but the run stores the

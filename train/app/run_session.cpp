@@ -7,7 +7,6 @@
 #include "data/io/error.h"
 #include "data/io/shell_quote.h"
 #include "train/app/interrupt.h"
-#include "train/loop/session.h"
 
 namespace maki {
 namespace {
@@ -26,13 +25,13 @@ std::string recovery_hint(const RunDirectory& run) {
 
 }  // namespace
 
-int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, std::optional<TimeLimit> limit,
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
                 std::optional<PlannedRun> plan) {
   Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan);
-  const StopRequest stop{.requested = [] { return interrupted() != 0; },
-                         .may_evaluate = [] { return interrupt_exit_code() == 128 + SIGINT; }};
+  options.stop = interrupt_request();
+  options.may_evaluate = [] { return interrupted() == SIGINT; };
   const auto end = [&] {
-    Session session(config, trainer, run, console, stop, std::move(limit));
+    Session session(config, trainer, run, console, std::move(options));
     try {
       return session.train();
     } catch (const DivergedError& error) {

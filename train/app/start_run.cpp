@@ -118,10 +118,10 @@ RunClaim claim_directory(Config& config, bool is_default, const std::string& fir
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, std::optional<TimeLimit> limit,
+int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, SessionOptions with,
                   std::optional<PlannedRun> plan) {
   try {
-    return run_session(config, trainer, RunDirectory(config.out), std::move(limit), plan);
+    return run_session(config, trainer, RunDirectory(config.out), std::move(with), plan);
   } catch (const std::bad_alloc&) {
     if (trainer.steps() == 0) claimed.roll_back();
     throw;
@@ -171,8 +171,8 @@ int start_run(const TrainOptions& options) {
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
-  describe_run(config, *task, config.out, /*resumed=*/false, options.force);
-  Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
+  auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
+  Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);
   const auto record = [&](const Config& now) {
     replace_file_atomically(posix_file_system(), RunDirectory(config.out).config_file(), {text_bytes(to_toml(now))});
@@ -180,8 +180,8 @@ int start_run(const TrainOptions& options) {
   const DeferInterrupts deferred;
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
-  if (!planned) return train_claimed(config, trainer, claimed, std::nullopt, std::nullopt);
-  return train_claimed(config, trainer, claimed, planned->limit(record), planned->facts());
+  if (!planned) return train_claimed(config, trainer, claimed, {}, std::nullopt);
+  return train_claimed(config, trainer, claimed, {.limit = planned->limit(record)}, planned->facts());
 }
 
 }  // namespace maki

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMaxCountedTokens = std::int64_t{4} << 20;
 
 // The counts after the end of the training text, or null if `stop` returned true.
-std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const std::function<bool()>& stop) {
+std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const StopRequest& stop) {
   constexpr std::size_t kTokensBetweenStops = 1 << 14;
   const TokenSpan train = data.train, val = data.val;
   const auto all = static_cast<std::int64_t>(train.size());
@@ -27,7 +27,7 @@ std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const std
   auto mixer = std::make_unique<ContextMixer>(*data.tokenizer, counts, expected);
   auto join = std::ranges::lower_bound(train.joins(), first);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i % kTokensBetweenStops == 0 && stop && stop()) return nullptr;
+    if (i % kTokensBetweenStops == 0 && stop.requested()) return nullptr;
     if (join != train.joins().end() && *join == first + static_cast<std::int64_t>(i)) {
       mixer->begin_text();
       ++join;
@@ -40,7 +40,7 @@ std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const std
 }  // namespace
 
 std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Dataset& data,
-                                          const AdaptiveOptions& options, const std::function<bool()>& stop) {
+                                          const AdaptiveOptions& options, const StopRequest& stop) {
   OnlineLearner network(loaded, options.network);
   const std::unique_ptr<ContextMixer> counts = options.counts ? count_training_text(data, stop) : nullptr;
   double network_sum = 0;
@@ -63,7 +63,7 @@ std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Datas
     sums.mixed += loss.mixed;
   };
   network.read(data.val, read, stop);
-  if (stop && stop()) return std::nullopt;
+  if (stop.requested()) return std::nullopt;
   const double n = static_cast<double>(std::max<std::int64_t>(1, targets));
   AdaptiveLoss loss{.network = network_sum / n, .counts = {}, .mixed = {}};
   if (counts) loss.counts = sums.counts / n;

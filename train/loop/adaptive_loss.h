@@ -3,7 +3,6 @@
 // compared with the ordinary loss under the same name.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "data/dataset/dataset.h"
@@ -26,10 +25,10 @@ struct AdaptiveLoss {
 };
 
 /// Reads the validation text of the data in order. The counts have read the training text before, if the data have one
-/// (of a text of more than 4 Mi tokens, that many at its end). `stop` may be empty; once it returns true, the result is
-/// nullopt. Throws DivergedError, and Error as OnlineLearner does.
+/// (of a text of more than 4 Mi tokens, that many at its end). The result is nullopt if `stop` is
+/// requested. Throws DivergedError, and Error as OnlineLearner does.
 std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Dataset& data,
-                                          const AdaptiveOptions& options, const std::function<bool()>& stop = {});
+                                          const AdaptiveOptions& options, const StopRequest& stop = {});
 
 /// Lines and facts about it. `own`: the counts had read the training text of the run; it only changes the wording.
 /// `tokens_per_character` is that of the text, for losses in nats per character.

@@ -53,7 +53,7 @@ void BestCheckpoint::explain_pointer(bool usable) const {
                     best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
 }
 
-void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop) {
+void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const StopRequest& stop) {
   std::erase_if(evaluations, [&](const EvalPoint& evaluation) { return evaluation.step < first_; });
   const bool usable = initial_pointer_ && initial_pointer_->step >= first_ &&
                       initial_pointer_->step <= trainer_.steps() && is_intact_(initial_pointer_->step);
@@ -83,7 +83,7 @@ void BestCheckpoint::set(const EvalPoint& evaluation) {
   run_.set_best(*best_);
 }
 
-std::optional<double> BestCheckpoint::measure(std::int64_t step, bool whole, const std::function<bool()>& stop) {
+std::optional<double> BestCheckpoint::measure(std::int64_t step, bool whole, const StopRequest& stop) {
   const auto load = [this](std::int64_t of_step) {
     load_values(ContainerReader(run_.checkpoint_file(of_step), run_.file_system()), trainer_.store());
   };

@@ -24,9 +24,10 @@ class BestCheckpoint {
 
   /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it; removes the pointer if
   /// there is none. If its evaluation covered a different share of the validation data than evaluations do from now on,
-  /// the checkpoint is measured again; `stop` ends that, and the old loss remains. Throws what measure() throws, and
-  /// CheckpointError if the pointer cannot be written. Requires: the checkpoint of the trainer's step exists.
-  void find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop);
+  /// the checkpoint is measured again; a requested `stop` ends that, and the old loss remains. Throws what measure()
+  /// throws, and CheckpointError if the pointer cannot be written. Requires: the checkpoint of the trainer's step
+  /// exists.
+  void find(std::vector<EvalPoint> evaluations, const StopRequest& stop);
 
   const std::optional<BestPointer>& best() const { return best_; }
   /// Whether the loss is lower than that of the best; of equal losses the first is the best.
@@ -36,10 +37,10 @@ class BestCheckpoint {
   void set(const EvalPoint& evaluation);
 
   /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop`
-  /// returns true. Requires: the checkpoint of the trainer's step exists, from which the trainer's own values are
+  /// is requested. Requires: the checkpoint of the trainer's step exists, from which the trainer's own values are
   /// loaded again afterwards. Throws CheckpointError if a checkpoint cannot be read (CorruptFile if it is damaged) and
   /// DivergedError if the loss is not finite; the trainer may then be left with the values of `step`.
-  std::optional<double> measure(std::int64_t step, bool whole, const std::function<bool()>& stop);
+  std::optional<double> measure(std::int64_t step, bool whole, const StopRequest& stop);
 
  private:
   std::optional<EvalPoint> candidate(std::vector<EvalPoint> evaluations, bool pointer_is_usable) const;

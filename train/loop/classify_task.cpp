@@ -151,12 +151,12 @@ std::string ClassifyTask::describe_data() const {
 std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }
 
 ClassifyTask::Confusion ClassifyTask::predictions(const Model& model, std::int64_t taken,
-                                                  const std::function<bool()>& stop) const {
+                                                  const StopRequest& stop) const {
   const Encoder& encoder = *model.as_encoder();
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
-  for (std::int64_t i = 0; i < taken && !(stop && stop()); ++i) {
+  for (std::int64_t i = 0; i < taken && !stop.requested(); ++i) {
     Batch batch;
     fill_eval(Part::val, spread_index(i, taken, eval_batches(Part::val)), batch);
     count_predictions(encoder, batch, counts);
@@ -164,16 +164,15 @@ ClassifyTask::Confusion ClassifyTask::predictions(const Model& model, std::int64
   return counts;
 }
 
-std::optional<double> ClassifyTask::accuracy(const Model& model, std::int64_t most,
-                                             const std::function<bool()>& stop) const {
+std::optional<double> ClassifyTask::accuracy(const Model& model, std::int64_t most, const StopRequest& stop) const {
   const auto [correct, texts] =
       correct_of(predictions(model, sampled_batch_count(most, eval_batches(Part::val)), stop));
-  if (stop && stop()) return std::nullopt;
+  if (stop.requested()) return std::nullopt;
   return static_cast<double>(correct) / static_cast<double>(texts);
 }
 
 std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
-                                              const std::function<bool()>& stop) const {
+                                              const StopRequest& stop) const {
   const Confusion counts = predictions(model, sampled.taken, stop);
   const auto [correct, texts] = correct_of(counts);
   const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(texts);

@@ -34,18 +34,17 @@ class ClassifyTask final : public Task {
   CheckpointState data_state() const override;
   std::string describe_data() const override;
   std::string describe_step() const override;
-  std::optional<double> accuracy(const Model& model, std::int64_t most,
-                                 const std::function<bool()>& stop) const override;
+  std::optional<double> accuracy(const Model& model, std::int64_t most, const StopRequest& stop) const override;
   /// Loss, accuracy and the confusion matrix.
   std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                  const std::function<bool()>& stop) const override;
+                                  const StopRequest& stop) const override;
 
  private:
   /// How many texts of each label the model gives each label, in `taken` of the validation batches.
   using Confusion = std::vector<std::vector<std::int64_t>>;
 
   std::int64_t tokens(std::int64_t begin_step, std::int64_t end_step) const;
-  Confusion predictions(const Model& model, std::int64_t taken, const std::function<bool()>& stop) const;
+  Confusion predictions(const Model& model, std::int64_t taken, const StopRequest& stop) const;
 
   Config config_;
   std::shared_ptr<const LabelledDataset> data_;

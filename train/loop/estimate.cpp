@@ -7,10 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "nn/carried_states.h"
 #include "train/loop/trainer.h"
-#include "train/run/config/configured_optimizer.h"
-#include "train/run/config/models.h"
 
 namespace maki {
 namespace {
@@ -57,26 +54,27 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 
 }  // namespace
 
-MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
-  ParameterStore planned(dtype_named(c.dtype));
-  const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
-  planned.assign_offsets();
-  const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
+MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable) {
+  const ParameterStore& store = trainable.store;
+  const std::int64_t size = size_of(store.dtype()), trained = store.trainable().size() * size;
   MemoryNeed need;
-  need.parameters = planned.numel();
-  for (const auto& parameter : planned.parameters())
+  need.parameters = store.numel();
+  for (const auto& parameter : store.parameters())
     need.trained += parameter->trainable() ? parameter->shape().numel() : 0;
-  need.values = planned.range(ParamGroup::frozen).end * size;
-  if (keeps_rounded_weights(c)) need.rounded_values = planned.rounded_values_bytes();
+  need.values = store.range(ParamGroup::frozen).end * size;
+  if (keeps_rounded_weights(c)) need.rounded_values = store.rounded_values_bytes();
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.grad_accum)));
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + levels;
-  need.gradients = buffers * trainable;
-  for (const MomentLayout& moment : make_optimizer(c, planned)->moment_layouts()) need.moments += moment.length * size;
-  need.activations = model->activation_bytes(c.batch_size, c.block_size);
-  const CarriedLayout carried(*model, c.grad_accum, c.batch_size);
-  need.carried = 2 * size * carried.numel(carried.capacity());
+  need.gradients = buffers * trained;
+  for (const MomentLayout& moment : trainable.optimizer->moment_layouts()) need.moments += moment.length * size;
+  need.activations = trainable.model->activation_bytes(c.batch_size, c.block_size);
+  need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;
+}
+
+MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab) {
+  return memory_needed(config, TrainableModel(config, vocab));
 }
 
 std::optional<std::int64_t> available_memory(const std::string& root) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "train/run/config/tasks.h"
+#include "train/run/trainable_model.h"
 
 namespace maki {
 
@@ -18,6 +18,8 @@ struct MemoryNeed {
 
   std::int64_t total() const { return values + rounded_values + gradients + moments + activations + carried; }
 };
+/// Estimates the memory of a run with this model.
+MemoryNeed memory_needed(const Config& config, const TrainableModel& model);
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);

@@ -69,12 +69,12 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
   return i * quotient + (quotient * taken + (2 * i + 1) * remainder) / (2 * taken);
 }
 
-bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most,
-                   const std::function<bool()>& stop, const std::function<void(const Batch&, State*)>& use) {
+bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
+                   const std::function<void(const Batch&, State*)>& use) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   Pass pass(model, task, part);
   for (std::int64_t i = 0; i < taken; ++i) {
-    if (stop && stop()) return false;
+    if (stop.requested()) return false;
     const Batch batch = pass.fill(pass.sample_index(i, taken, count));
     use(batch, pass.carried());
   }
@@ -82,7 +82,7 @@ bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t
 }
 
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                  const std::function<bool()>& stop) {
+                                  const StopRequest& stop) {
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   LossSum sum;
@@ -92,14 +92,14 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
 }
 
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
-                                                        std::int64_t most, const std::function<bool()>& stop) {
+                                                        std::int64_t most, const StopRequest& stop) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Pass pass(model, task, part);
   LossSum whole, sample;
   for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
-    if (stop && stop()) return std::nullopt;
+    if (stop.requested()) return std::nullopt;
     const Batch tokens = pass.fill(batch);
     const LossSum loss = batch_loss(model, tokens, pass.carried());
     whole.add(loss);

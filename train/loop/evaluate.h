@@ -18,15 +18,14 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
 
 /// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape. If
 /// the model carries a state from one batch to the next, the first batches are taken instead, from an empty state on:
-/// each of their rows reads another stretch of the part. `stop` may be empty; it is called before each batch, and once
-/// it returns true the result is nullopt.
+/// each of their rows reads another stretch of the part. `stop` is asked before each batch; if it is requested,
+/// the result is nullopt.
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                  const std::function<bool()>& stop);
+                                  const StopRequest& stop);
 
 /// Calls use() with the batches that mean_loss() covers, in its order, and with what the model carries from one to the
-/// next, or null; `use` must compute the loss of each once. Returns false if `stop` returned true.
-bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most,
-                   const std::function<bool()>& stop,
+/// next, or null; `use` must compute the loss of each once. Returns false if `stop` was requested.
+bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
                    const std::function<void(const Batch& batch, State* carried)>& use);
 
 /// Mean losses over the whole text, and over the batches that mean_loss() would cover.
@@ -36,6 +35,6 @@ struct FullAndSampledLoss {
 /// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` are those of
 /// mean_loss().
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
-                                                        std::int64_t most, const std::function<bool()>& stop);
+                                                        std::int64_t most, const StopRequest& stop);
 
 }  // namespace maki

@@ -60,7 +60,6 @@ class TextsInOrder {
  public:
   using Write = std::function<void(std::size_t, std::string_view)>;
   using Ended = std::function<void(std::size_t, const GeneratedText&)>;
-  using Interrupted = std::function<bool()>;
 
   TextsInOrder(const std::vector<std::string>& stop, const Write& write, const Ended& ended)
       : stop_(stop), write_(write), ended_(ended) {}
@@ -70,11 +69,11 @@ class TextsInOrder {
     for (std::size_t i = 0; i < count; ++i) waiting_.emplace_back(stop_);
   }
   /// The next bytes of text i. Returns false if the text ends here.
-  bool push(std::size_t i, std::string_view bytes, const Interrupted& interrupted) {
+  bool push(std::size_t i, std::string_view bytes, const StopRequest& interrupt) {
     Text& text = waiting_[i - current_];
     if (!text.held.push(bytes, text.ready)) {
       text.how.end = TextEnd::stop_string;
-    } else if (interrupted && interrupted()) {
+    } else if (interrupt.requested()) {
       text.how.end = TextEnd::interrupt;
     }
     if (i == current_) write_ready();
@@ -168,8 +167,7 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separa
 
 void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::span<const TextStart> texts,
                     const TextOptions& options, const std::function<void(std::size_t, std::string_view)>& write,
-                    const std::function<void(std::size_t, const GeneratedText&)>& ended,
-                    const std::function<bool()>& interrupted) {
+                    const std::function<void(std::size_t, const GeneratedText&)>& ended, const StopRequest& interrupt) {
   std::size_t first = 0;
   TextsInOrder written(options.stop, write, ended);
   GenerateOptions generating = options.generate;
@@ -184,7 +182,7 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
     written.add(batch.size());
     const auto use = [&](std::size_t i, std::int32_t token) {
       if (std::ranges::find(ends, token) != ends.end()) return written.push_end(first + i);
-      return written.push(first + i, tokenizer.bytes(token), interrupted);
+      return written.push(first + i, tokenizer.bytes(token), interrupt);
     };
     const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };
     generate_batch(model, batch, generating, use, end);
@@ -194,13 +192,12 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
 
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
-                            const std::function<void(std::string_view)>& write,
-                            const std::function<bool()>& interrupted) {
+                            const std::function<void(std::string_view)>& write, const StopRequest& interrupt) {
   GeneratedText generated;
   generate_texts(
       model, tokenizer, std::array{TextStart{prompt, sample}}, options,
       [&](std::size_t, std::string_view piece) { write(piece); },
-      [&](std::size_t, const GeneratedText& text) { generated = text; }, interrupted);
+      [&](std::size_t, const GeneratedText& text) { generated = text; }, interrupt);
   return generated;
 }
 

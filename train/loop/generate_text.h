@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/core/stop_request.h"
 #include "data/tokenizer/tokenizer.h"
 #include "nn/generate/generate.h"
 #include "nn/generate/log_probabilities.h"
@@ -25,7 +26,7 @@ struct TextOptions {
 };
 
 /// Why a text ended: max_tokens were drawn, a stop string was reached, a token that ends a text was drawn
-/// (Tokenizer::ends()), the context was full (and does not slide), or `interrupted` returned true.
+/// (Tokenizer::ends()), the context was full (and does not slide), or there was an interrupt.
 enum class TextEnd : std::uint8_t { length, stop_string, end_of_text, window, interrupt };
 /// "length", "stop string", "end of text", "window" or "interrupt".
 const char* to_string(TextEnd end);
@@ -43,22 +44,20 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separa
 
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
-/// The text is a function of (model, prompt, options, `sample`). `interrupted` may be empty; it is called after every
-/// token, except one that completes a stop string or ends texts, and ends the text by returning true;
-/// what was held back is then written. Throws BadLogitsError, Error if an option of the sampling is out of range, and
-/// what `write` throws.
+/// The text is a function of (model, prompt, options, `sample`). `interrupt` is asked after every
+/// token, except one that completes a stop string or ends texts, and ends the text; what was held back is then written.
+/// Throws BadLogitsError, Error if an option of the sampling is out of range, and what `write` throws.
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
-                            const std::function<void(std::string_view)>& write,
-                            const std::function<bool()>& interrupted = {});
+                            const std::function<void(std::string_view)>& write, const StopRequest& interrupt = {});
 
 /// generate_text() for several texts, in batches. The pieces of a text are written after the texts before it have
 /// ended; until then they wait in memory. `write` receives the index of the text and a piece, `ended` the index and how
-/// the text ended, in ascending order. If `interrupted` returns true, the text that is being written ends, and the
+/// the text ended, in ascending order. After an interrupt, the text that is being written ends, and the
 /// remaining ones are neither written nor ended.
 void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::span<const TextStart> texts,
                     const TextOptions& options, const std::function<void(std::size_t, std::string_view)>& write,
                     const std::function<void(std::size_t, const GeneratedText&)>& ended,
-                    const std::function<bool()>& interrupted = {});
+                    const StopRequest& interrupt = {});
 
 }  // namespace maki

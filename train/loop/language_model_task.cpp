@@ -42,7 +42,7 @@ LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& datase
 
 LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text)
     : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
-  order_windows(carries_state(config, vocab_sizes()) ? RowOrder::continued : RowOrder::shuffled);
+  order_windows(carries_state(config) ? RowOrder::continued : RowOrder::shuffled);
   if (config.ngram_prior > 0) count_ngrams();
 }
 
@@ -147,7 +147,7 @@ std::string LanguageModelTask::describe_step() const {
                     : pluralize(train_.value().tokens_per_step(), "token");
 }
 
-std::optional<CountingReport> LanguageModelTask::counting(const std::function<bool()>& stop) const {
+std::optional<CountingReport> LanguageModelTask::counting(const StopRequest& stop) const {
   const Tokens &train = dataset_->train, &val = dataset_->val;
   if (train.empty() || val.empty()) return std::nullopt;
   const bool known = held_out_ && prior_->counts().order() == kMaxCountedNgram;
@@ -155,7 +155,7 @@ std::optional<CountingReport> LanguageModelTask::counting(const std::function<bo
                    restart_token(config_, *dataset_->tokenizer));
   const double counted = known ? counted_share_ : model.count(train, stop);
   const NgramLoss loss = known ? prior_->counts().evaluate(val, stop) : model.evaluate(val, stop);
-  if (loss.targets == 0 || (stop && stop())) return std::nullopt;
+  if (loss.targets == 0 || stop.requested()) return std::nullopt;
   const double tokens_per_character =
       static_cast<double>(val.size()) / static_cast<double>(code_points(*dataset_->tokenizer, val));
   return CountingReport{.order = model.order(),
@@ -166,7 +166,7 @@ std::optional<CountingReport> LanguageModelTask::counting(const std::function<bo
 }
 
 std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLoss& sampled, const MeasureOptions&,
-                                                   const std::function<bool()>&) const {
+                                                   const StopRequest&) const {
   const double loss = sampled.loss.mean, nats = loss * static_cast<double>(dataset_->val.size());
   const double per_character = nats / static_cast<double>(text_.characters);
   const double bits_per_byte = nats / static_cast<double>(text_.bytes) / std::numbers::ln2;
@@ -193,7 +193,7 @@ std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLo
 }
 
 std::optional<std::string> LanguageModelTask::sample(const Model& model, std::uint64_t seed, std::int64_t step,
-                                                     const std::function<bool()>& stop) const {
+                                                     const StopRequest& stop) const {
   constexpr std::int64_t kSampleTokens = 100;
   const Generator* const generator = model.as_generator();
   if (generator == nullptr) return std::nullopt;

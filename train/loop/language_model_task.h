@@ -51,12 +51,12 @@ class LanguageModelTask final : public Task {
   CheckpointState data_state() const override;
   std::string describe_data() const override;
   std::string describe_step() const override;
-  std::optional<CountingReport> counting(const std::function<bool()>& stop) const override;
+  std::optional<CountingReport> counting(const StopRequest& stop) const override;
   std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                  const std::function<bool()>& stop) const override;
+                                  const StopRequest& stop) const override;
   std::optional<double> best_possible_loss() const override { return dataset_->best_possible_loss; }
   std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
-                                    const std::function<bool()>& stop) const override;
+                                    const StopRequest& stop) const override;
 
  private:
   void order_windows(RowOrder order);

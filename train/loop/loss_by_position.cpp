@@ -59,7 +59,7 @@ void require_same_sum(const std::vector<double>& losses, double loss) {
 }  // namespace
 
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
-                                                          std::int64_t most, const std::function<bool()>& stop) {
+                                                          std::int64_t most, const StopRequest& stop) {
   const ProductPrecision precision(model.precision);
   Tape tape;
   ObservedLogits logits(tape);

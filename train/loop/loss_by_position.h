@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -17,10 +16,10 @@ struct PositionLoss {
 
 /// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch (from 0).
 /// Requires: the targets of the task are [B, T], and the model has no dropout, because its passes are recorded
-/// (ModelWithoutDropout). `stop` may be empty; once it returns true, the result is nullopt. Throws std::logic_error if
+/// (ModelWithoutDropout). The result is nullopt if `stop` is requested. Throws std::logic_error if
 /// the probabilities do not give the loss of the model, which would be a defect of maki.
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
-                                                          std::int64_t most, const std::function<bool()>& stop = {});
+                                                          std::int64_t most, const StopRequest& stop = {});
 
 /// For people, the mean losses of position 1, 2, 3 and 4, 5 to 8, 9 to 16, …; for programs, those of all positions.
 std::vector<ReportLine> measure_by_position(const std::vector<PositionLoss>& losses);

@@ -100,12 +100,12 @@ CheckpointState MaskedTask::data_state() const {
 }
 
 std::vector<ReportLine> MaskedTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
-                                            const std::function<bool()>& stop) const {
+                                            const StopRequest& stop) const {
   const Encoder& encoder = *model.as_encoder();
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   std::int64_t correct = 0, targets = 0;
-  for (std::int64_t i = 0; i < sampled.taken && !(stop && stop()); ++i) {
+  for (std::int64_t i = 0; i < sampled.taken && !stop.requested(); ++i) {
     Batch batch;
     fill_eval(Part::val, spread_index(i, sampled.taken, sampled.batches), batch);
     correct += correct_predictions(encoder, batch);

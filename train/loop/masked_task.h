@@ -29,7 +29,7 @@ class MaskedTask final : public Task {
   std::string describe_step() const override { return windows_.describe_step(); }
   /// Loss, and how many of the hidden tokens are the model's first choice.
   std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                  const std::function<bool()>& stop) const override;
+                                  const StopRequest& stop) const override;
 
  private:
   Config config_;

@@ -111,14 +111,14 @@ void OnlineLearner::return_to_trained() {
 
 // Whether the piece was read to its end.
 bool OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
-                               const std::function<bool()>& stop) {
+                               const StopRequest& stop) {
   if (piece.empty()) return true;
   const ProductPrecision precision(copy_.model->precision);
   if (carried_) carried_->clear();
   use({.token = piece[0], .begins = true, .log_probabilities = {}});
   const auto window = static_cast<std::size_t>(window_), context = static_cast<std::size_t>(context_);
   for (std::size_t at = 1; at < piece.size();) {
-    if (stop && stop()) return false;
+    if (stop.requested()) return false;
     const std::size_t end = std::min(at + window, piece.size());
     const std::size_t begin = carried_ ? at - 1 : end - 1 - std::min(end - 1, context);
     const std::span<const std::int32_t> ids = piece.subspan(begin, end - begin);
@@ -133,8 +133,7 @@ bool OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::f
   return true;
 }
 
-void OnlineLearner::read(TokenSpan text, const std::function<void(const Prediction&)>& use,
-                         const std::function<bool()>& stop) {
+void OnlineLearner::read(TokenSpan text, const std::function<void(const Prediction&)>& use, const StopRequest& stop) {
   std::vector<std::int64_t> ends(text.joins().begin(), text.joins().end());
   ends.push_back(static_cast<std::int64_t>(text.size()));
   std::int64_t begin = 0;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/core/stop_request.h"
 #include "autograd/tape.h"
 #include "data/tokenizer/tokens.h"
 #include "optim/optimizer.h"
@@ -52,10 +53,10 @@ class OnlineLearner {
 
   /// Reads a text from its beginning to its end, and calls use() for each of its tokens in order; for those of a
   /// window, after it was learned. Pieces are separate texts: no window continues from one into the next, but what was
-  /// learned remains, also for the next call. `stop` may be empty; it is called before each window, and once it
-  /// returns true, nothing more is read. Throws DivergedError if a loss or gradient is not finite, and std::logic_error
+  /// learned remains, also for the next call. `stop` is asked before each window; once it is
+  /// requested, nothing more is read. Throws DivergedError if a loss or gradient is not finite, and std::logic_error
   /// if the probabilities do not give the loss, a defect of maki.
-  void read(TokenSpan text, const std::function<void(const Prediction&)>& use, const std::function<bool()>& stop = {});
+  void read(TokenSpan text, const std::function<void(const Prediction&)>& use, const StopRequest& stop = {});
 
   /// The model with what it has learned so far.
   const Model& model() const { return *copy_.model; }
@@ -64,7 +65,7 @@ class OnlineLearner {
 
  private:
   bool read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
-                  const std::function<bool()>& stop);
+                  const StopRequest& stop);
   Tensor record(std::span<const std::int32_t> ids, std::size_t known);
   Tensor log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids, std::size_t known) const;
   void learn(const Tensor& loss, std::int64_t targets);

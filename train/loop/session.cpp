@@ -7,28 +7,29 @@
 
 #include "data/io/error.h"
 #include "nn/generate/sampler.h"
-#include "train/run/loaded_model.h"
 
 namespace maki {
 
 Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
-                 StopRequest stop, std::optional<TimeLimit> limit)
+                 SessionOptions options)
     : config_(config),
       trainer_(trainer),
       run_(run),
-      stop_(std::move(stop)),
+      stop_(std::move(options.stop)),
+      may_evaluate_(std::move(options.may_evaluate)),
       // A new run has no measurements: whatever the file contains is removed.
       metrics_(run.metrics_file(), run.exists() ? trainer.steps() : -1, run.file_system()),
       // metrics.jsonl comes first: what is shown has been recorded.
       listeners_{&metrics_, &listener},
       state_(trainer.task().data_state()),
       best_(
-          trainer, run, first_learned_step(config), [this](std::int64_t step) { return has_intact_checkpoint(step); },
+          trainer, run, first_learned_step(config), [this](std::int64_t step) { return is_intact(step); },
           [this](const std::string& sentence) { note(sentence); }),
       has_validation_(trainer.task().eval_batches(Part::val) > 0),
       start_(Clock::now()) {
-  if (limit) budget_.emplace(std::move(*limit));
-  best_.find(metrics_.validations(), stop_.requested);
+  if (options.limit) budget_.emplace(std::move(*options.limit));
+  if (options.resumed != nullptr) intact_[options.resumed->state().step] = true;
+  best_.find(metrics_.validations(), stop_);
 }
 
 void Session::report(const std::function<void(SessionListener&)>& event) {
@@ -73,18 +74,21 @@ void Session::decide_length() {
   report([&](SessionListener& listener) { listener.on_new_length(trainer_.steps(), *steps); });
 }
 
-// Whether there is an intact checkpoint of this step that belongs to this run. Throws CheckpointError if the file
-// cannot be read.
-bool Session::has_intact_checkpoint(std::int64_t step) const {
+// Whether there is an intact checkpoint of this step that belongs to this run. Reads each file once, and none that this
+// session has written or resumed from. Throws CheckpointError if the file cannot be read.
+bool Session::is_intact(std::int64_t step) {
+  const auto [known, is_new] = intact_.try_emplace(step, false);
   const std::string file = run_.checkpoint_file(step);
-  if (!file_exists(file)) return false;
+  if (!is_new || !file_exists(file)) return known->second;
   try {
-    const CheckpointState there = check_resumable(file, run_.file_system());
-    return there.step == step && there.corpus_hash == state_.corpus_hash &&
-           training_differences(there.config, config_at(step)).empty();
+    const VerifiedCheckpoint checkpoint(file, trainer_.trainable(), run_.file_system());
+    const CheckpointState& there = checkpoint.state();
+    known->second = there.step == step && there.corpus_hash == state_.corpus_hash &&
+                    training_differences(there.config, config_at(step)).empty();
   } catch (const CorruptFile&) {
     return false;
   }
+  return known->second;
 }
 
 // The configuration that the checkpoint of a step records: without the phases that begin later.
@@ -100,11 +104,13 @@ void Session::save(bool text_is_readable) {
   state_.step = trainer_.steps();
   state_.config = config_at(state_.step);
   const double begin = now();
-  const bool is_saved = has_intact_checkpoint(state_.step);  // a damaged file of this step is overwritten
+  const std::string file = run_.checkpoint_file(state_.step);
+  // A file that this session knows nothing of may be damaged; if it is not, it gets the bytes that it had.
+  const bool is_saved = intact_[state_.step] && file_exists(file);
   if (!is_saved) {
     trainer_.require_finite(text_is_readable);
-    write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
-                     trainer_.optimizer(), trainer_.carried());
+    write_checkpoint(run_.file_system(), file, state_, trainer_.store(), trainer_.optimizer(), trainer_.carried());
+    intact_[state_.step] = true;
   }
   times_.add(Work::checkpoint, now() - begin, is_saved ? 0 : 1);
 }
@@ -128,7 +134,7 @@ void Session::prune() {
   }
 }
 
-bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
+bool Session::evaluate(const StopRequest& stop, bool whole) {
   auto evaluation =
       timed(Work::eval_batch, trainer_.eval_batches(whole), [&] { return trainer_.evaluate(stop, whole); });
   if (!evaluation) return false;
@@ -181,7 +187,7 @@ void Session::write_sample() {
   std::optional<std::string> text;
   try {
     text = timed(Work::sample, 1, [&] {
-      return trainer_.task().sample(trainer_.model(), static_cast<std::uint64_t>(config_.seed), step, stop_.requested);
+      return trainer_.task().sample(trainer_.model(), static_cast<std::uint64_t>(config_.seed), step, stop_);
     });
   } catch (const BadLogitsError& error) {
     fail<DivergedError>("diverged: step {}: {}", step, error.what());
@@ -210,7 +216,7 @@ void Session::count() {
   if (!config_.counting || !has_validation_) return;
   std::optional<CountingReport> counted = metrics_.counting();
   try {
-    if (!counted && (counted = trainer_.task().counting(stop_.requested))) counted->step = trainer_.steps();
+    if (!counted && (counted = trainer_.task().counting(stop_))) counted->step = trainer_.steps();
   } catch (const std::bad_alloc&) {
     return note("there is not enough memory to count n-grams for comparison");
   }
@@ -243,12 +249,12 @@ bool Session::take_steps() {
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
     if (!std::exchange(counted, true)) count();  // not before there is a checkpoint: until then a run can begin anew
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
-    const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end && covers_all_at_end());
+    const bool interrupted = due && !evaluate(stop_, /*whole=*/end && covers_all_at_end());
     if (!interrupted) write_sample();
     if ((end || stopped_early_) && !interrupted) return true;
 
     const double begin = now();
-    const auto result = interrupted ? std::nullopt : trainer_.step(stop_.requested);
+    const auto result = interrupted ? std::nullopt : trainer_.step(stop_);
     if (!result) return false;
     count_step(*result, now() - begin);
   }
@@ -259,7 +265,7 @@ SessionEnd Session::stop_now() {
   const std::int64_t step = trainer_.steps();
   save_and_point();
   const bool unmeasured = step > 0 && step < config_.max_steps && has_validation_ && !metrics_.has_eval(step);
-  const bool evaluates = unmeasured && stop_.may_evaluate && stop_.may_evaluate();
+  const bool evaluates = unmeasured && may_evaluate_ && may_evaluate_();
   report([&](SessionListener& listener) { listener.on_interrupt(step, evaluates); });
   if (evaluates) evaluate({}, /*whole=*/false);
   report([](SessionListener& listener) { listener.on_sync(); });
@@ -281,8 +287,7 @@ void Session::report_best() {
   if (share < 1 && covers_all_at_end()) {
     const bool measured = last_evaluation_ && last_evaluation_->step == best->step && last_evaluation_->val_share == 1;
     try {
-      const auto whole =
-          measured ? last_evaluation_->val_loss : best_.measure(best->step, /*whole=*/true, stop_.requested);
+      const auto whole = measured ? last_evaluation_->val_loss : best_.measure(best->step, /*whole=*/true, stop_);
       if (whole) {
         loss = *whole;
         share = 1;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,14 +24,17 @@ namespace maki {
 /// `already_ended`: the run had been stopped early before, and nothing was done.
 enum class SessionEnd : std::uint8_t { finished, already_ended, interrupted };
 
-/// How a caller asks a session to stop. Both functions may be empty.
-struct StopRequest {
-  /// Called between micro-batches and evaluation batches, and while n-grams are counted or a sample is generated; once
-  /// it returns true, the session saves the state and ends.
-  std::function<bool()> requested;
-  /// Called after that state is saved; if it returns true, the state is evaluated before the session ends. A user at
-  /// the keyboard can wait for that; a system that is shutting down cannot.
-  std::function<bool()> may_evaluate;
+struct SessionOptions {
+  /// Asked between micro-batches and evaluation batches, and while n-grams are counted or a sample is generated; once
+  /// it is requested, the session saves the state and ends.
+  StopRequest stop = {};
+  /// Asked after that state is saved; if it returns true, the state is evaluated before the session ends. A user at the
+  /// keyboard can wait for that; a system that is shutting down cannot.
+  std::function<bool()> may_evaluate = {};
+  /// With a time limit, the number of steps changes while the run goes on; without one it is max_steps.
+  std::optional<TimeLimit> limit = {};
+  /// The checkpoint of the run that the trainer was restored from, if any: it is neither read nor written again.
+  const VerifiedCheckpoint* resumed = nullptr;
 };
 
 class Session {
@@ -40,10 +44,9 @@ class Session {
   ///
   /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
   /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and
-  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite. With a time limit, the number
-  /// of steps changes while the run goes on; without one it is max_steps.
+  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite.
   Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
-          StopRequest stop = {}, std::optional<TimeLimit> limit = std::nullopt);
+          SessionOptions options = {});
 
   /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
   /// CheckpointError if something cannot be saved, DivergedError, and what a listener throws; the checkpoints that were
@@ -56,7 +59,7 @@ class Session {
 
   void report(const std::function<void(SessionListener&)>& event);
   void note(const std::string& sentence);
-  bool has_intact_checkpoint(std::int64_t step) const;
+  bool is_intact(std::int64_t step);
   Config config_at(std::int64_t step) const;
   void save(bool text_is_readable = true);
   void save_and_point();
@@ -69,7 +72,7 @@ class Session {
   EvalExtent extent() const { return {trainer_.eval_batches(false), trainer_.eval_batches(true)}; }
   bool covers_all_at_end() const;
   void decide_length();
-  bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
+  bool evaluate(const StopRequest& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void report_overfitting(std::int64_t best_step, bool ends);
   void write_sample();
@@ -84,9 +87,11 @@ class Session {
   Trainer& trainer_;
   const RunDirectory& run_;
   StopRequest stop_;
+  std::function<bool()> may_evaluate_;
   MetricsFile metrics_;
   std::vector<SessionListener*> listeners_;
   CheckpointState state_;
+  std::map<std::int64_t, bool> intact_;  // the checkpoints that were written or looked at, by step
   BestCheckpoint best_;
   std::set<std::string> pruning_notes_;
   std::optional<EvalReport> last_evaluation_;

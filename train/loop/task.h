@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "autograd/core/stop_request.h"
 #include "nn/model.h"
 #include "nn/scope.h"
 #include "train/loop/eval_report.h"
@@ -62,23 +62,22 @@ class Task {
   /// The lowest possible loss on the validation data, in nats per token, if it is known.
   virtual std::optional<double> best_possible_loss() const { return std::nullopt; }
   /// What an n-gram count of the training data reaches on the validation data. nullopt for tasks for which it says
-  /// nothing, without validation data, and if `stop`, which is called from time to time, returns true.
-  virtual std::optional<CountingReport> counting(const std::function<bool()>& /*stop*/) const { return std::nullopt; }
+  /// nothing, without validation data, and if `stop` is requested.
+  virtual std::optional<CountingReport> counting(const StopRequest& /*stop*/) const { return std::nullopt; }
   /// The share of the validation data that a model answers rightly, over at most `most` batches (0: all), for tasks
-  /// whose answers are right or wrong; nullopt for the others, and if `stop`, which may be empty, returns true.
-  virtual std::optional<double> accuracy(const Model&, std::int64_t /*most*/,
-                                         const std::function<bool()>& /*stop*/) const {
+  /// whose answers are right or wrong; nullopt for the others, and if `stop` is requested.
+  virtual std::optional<double> accuracy(const Model&, std::int64_t /*most*/, const StopRequest& /*stop*/) const {
     return std::nullopt;
   }
   /// What `maki eval` reports about a model, whose mean loss over the validation data is given, which the caller has
   /// found to be finite. `options` are those of the verb. Throws BadLogitsError if the model has to write and cannot.
-  /// `stop` may be empty; once it returns true, the measurement ends early: what it has not read is missing.
+  /// Once `stop` is requested, the measurement ends early: what it has not read is missing.
   virtual std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                          const std::function<bool()>& stop) const = 0;
+                                          const StopRequest& stop) const = 0;
   /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks
-  /// that have none, and if `stop`, which is called from time to time, returns true. Throws BadLogitsError.
+  /// that have none, and if `stop` is requested. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,
-                                            const std::function<bool()>& /*stop*/) const {
+                                            const StopRequest& /*stop*/) const {
     return std::nullopt;
   }
 };

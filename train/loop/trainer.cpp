@@ -8,23 +8,37 @@
 #include "data/io/error.h"
 #include "optim/clip.h"
 #include "train/run/config/configured_optimizer.h"
+#include "train/run/memory_section.h"
 
 namespace maki {
 
+std::unique_ptr<TrainableModel> trainable_model(const Config& config, const Task& task) {
+  return std::make_unique<TrainableModel>(config, [&](const Scope& scope) { return task.make_model(scope); });
+}
+
 Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
+    : Trainer(config, task, trainable_model(config, task), initial_values) {}
+
+Trainer::Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values)
     : config_(config),
       task_(task),
-      store_(dtype_named(config.dtype)),
-      model_(task.make_model(Scope(store_))),
-      optimizer_(make_optimizer(config, store_)),
-      carried_(*model_, config.grad_accum, config.batch_size),
+      model_(std::move(model)),
+      carried_(*model_->model, config.grad_accum, config.batch_size),
       schedule_(lr_phases(config)) {
   if (initial_values) {
-    store_.seal(static_cast<std::uint64_t>(config.seed));
+    store().seal(static_cast<std::uint64_t>(config.seed));
   } else {
-    store_.seal_uninitialized();
+    store().seal_uninitialized();
   }
-  if (keeps_rounded_weights(config)) store_.keep_rounded_values();
+  if (keeps_rounded_weights(config)) store().keep_rounded_values();
+}
+
+void Trainer::restore(const VerifiedCheckpoint& from) {
+  const CheckpointState& state = from.state();
+  load_values(from.file(), store());
+  load_optimizer(from.file(), state.step, optimizer());
+  load_memory(from.file(), carried_, tokens_per_row(state));
+  steps_ = state.step;
 }
 
 void Trainer::set_phases(std::vector<Phase> phases) {
@@ -35,38 +49,38 @@ void Trainer::set_phases(std::vector<Phase> phases) {
 // Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
 double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   task_.fill(steps_, micro, batch_);
-  const ProductPrecision precision(model_->precision);
+  const ProductPrecision precision(model().precision);
   const Tensor loss = [&] {
     const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
                                             .step = static_cast<std::uint64_t>(steps_),
                                             .micro_batch = static_cast<std::uint64_t>(micro)});
-    return model_->loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true},
+    return model().loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true},
                         carried_.of(micro));
   }();
   tape_.backward(loss, scale);
   return loss.item();
 }
 
-std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
+std::optional<StepReport> Trainer::step(const StopRequest& stop) {
   const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
   double sum = 0;
   CarriedStates::Rewind carried(carried_);
-  store_.clear_gradients();
+  store().clear_gradients();
   tree_.clear();
   for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
-    if (stop && stop()) return std::nullopt;
+    if (stop.requested()) return std::nullopt;
     sum += run_micro_batch(micro, scale);
-    if (config_.grad_accum > 1) tree_.add(store_.take_gradients());
+    if (config_.grad_accum > 1) tree_.add(store().take_gradients());
   }
-  if (config_.grad_accum > 1) store_.set_gradients(tree_.take());
+  if (config_.grad_accum > 1) store().set_gradients(tree_.take());
 
-  const double loss = sum * scale, norm = grad_norm(store_), rate = learning_rate_at(schedule_, steps_);
+  const double loss = sum * scale, norm = grad_norm(store()), rate = learning_rate_at(schedule_, steps_);
   if (!std::isfinite(loss)) diverged("loss", loss, scale, carried);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, carried);
-  const double row_norm = row_grad_norm(store_);
+  const double row_norm = row_grad_norm(store());
   if (!std::isfinite(row_norm)) diverged("norm of the n-gram gradient", row_norm, scale, carried);
-  optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
-  carried.keep();
+  optimizer().step(rate, clip_factor(norm, config_.grad_clip));
+  carried.commit();
   ++steps_;
   return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
@@ -74,14 +88,14 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
 // first.
 void Trainer::diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried) {
-  carried.now();
-  store_.clear_gradients();
+  carried.rollback();
+  store().clear_gradients();
   tape_.inspect(true);
   for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
     run_micro_batch(micro, scale);
   const std::string culprit = tape_.first_non_finite();
   tape_.inspect(false);
-  store_.clear_gradients();
+  store().clear_gradients();
   fail<DivergedError>(
       "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
@@ -93,8 +107,8 @@ void Trainer::require_finite(bool batch_is_readable) {
   const auto require = [this](bool finite, const std::string& what) {
     check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
-  require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
-  for (const Moment& moment : optimizer_->moments())
+  require(std::isfinite(global_norm(store().values())), "the values of the parameters are");
+  for (const Moment& moment : optimizer().moments())
     require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
   if (carried_.any()) require(std::isfinite(global_norm(carried_.values())), "the memory of the model is");
   if (steps_ > 0 && batch_is_readable) require(std::isfinite(next_loss()), "the loss of a forward pass is");
@@ -102,10 +116,10 @@ void Trainer::require_finite(bool batch_is_readable) {
 
 double Trainer::next_loss() {
   task_.fill(steps_, 0, batch_);
-  const ProductPrecision precision(model_->precision);
+  const ProductPrecision precision(model().precision);
   const AsRecorded rounding;
   const CarriedStates::Rewind carried(carried_);
-  return model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0)).item();
+  return model().loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0)).item();
 }
 
 bool keeps_rounded_weights(const Config& c) {
@@ -137,17 +151,17 @@ std::int64_t Trainer::eval_batches(bool whole) const {
          sampled_batch_count(whole ? 0 : sample.val, task_.eval_batches(Part::val));
 }
 
-std::optional<double> Trainer::validation_loss(const std::function<bool()>& stop, bool whole) {
-  const auto loss = mean_loss(*model_, task_, Part::val, whole ? 0 : eval_sample(config_).val, stop);
+std::optional<double> Trainer::validation_loss(const StopRequest& stop, bool whole) {
+  const auto loss = mean_loss(model(), task_, Part::val, whole ? 0 : eval_sample(config_).val, stop);
   if (!loss) return std::nullopt;
   return finite_loss(*loss);
 }
 
-std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, bool whole) {
+std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole) {
   const EvalSample sample = eval_sample(config_);
   EvalReport report;
   report.step = steps_;
-  const auto train = mean_loss(*model_, task_, Part::train, sample.train, stop);
+  const auto train = mean_loss(model(), task_, Part::train, sample.train, stop);
   if (!train) return std::nullopt;
   report.train_loss = finite_loss(*train);
   if (task_.eval_batches(Part::val) == 0) return report;
@@ -155,15 +169,15 @@ std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, b
   if (!whole || report.val_share == 1) {
     report.val_loss = validation_loss(stop);
     if (!report.val_loss) return std::nullopt;
-    report.val_accuracy = task_.accuracy(*model_, sample.val, stop);
+    report.val_accuracy = task_.accuracy(model(), sample.val, stop);
     return report;
   }
-  const auto losses = full_and_sampled_loss(*model_, task_, Part::val, sample.val, stop);
+  const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop);
   if (!losses) return std::nullopt;
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);
   report.sampled_val_loss = finite_loss(losses->sample);
-  report.val_accuracy = task_.accuracy(*model_, /*most=*/0, stop);
+  report.val_accuracy = task_.accuracy(model(), /*most=*/0, stop);
   return report;
 }
 

@@ -1,24 +1,21 @@
-// The trainer: optimizer steps on the batches of a task, and evaluations. It never prints, exits or touches a file.
+// The trainer: optimizer steps on the batches of a task, and evaluations. It never prints, exits or writes a file.
 // Everything that it computes is a function of (configuration, task, number of finished steps).
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "autograd/parameter.h"
 #include "autograd/tape.h"
-#include "nn/carried_states.h"
 #include "optim/lr_schedule.h"
-#include "optim/optimizer.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/gradient_tree.h"
 #include "train/loop/task.h"
 #include "train/run/config/config.h"
 #include "train/run/listener.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 
@@ -36,33 +33,41 @@ EvalSample eval_sample(const Config& config);
 /// them, and that pays on this CPU.
 bool keeps_rounded_weights(const Config& config);
 
+/// The model of a task, for a trainer.
+std::unique_ptr<TrainableModel> trainable_model(const Config& config, const Task& task);
+
 class Trainer {
  public:
-  /// Allocates the model and draws its initial values, unless `initial_values` is false: then values must be loaded
-  /// before anything else. Requires: the task outlives the trainer.
+  /// Allocates the model of the task and draws its initial values, unless `initial_values` is false: then values must
+  /// be loaded before anything else. Requires: the task outlives the trainer.
   Trainer(const Config& config, const Task& task, bool initial_values = true);
+  /// Takes a model that trainable_model() made of the same arguments.
+  Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values = true);
 
   std::int64_t steps() const { return steps_; }
   /// Passes over the training data so far, with a fraction.
   double epochs() const { return task_.epochs(steps_); }
-  /// Sets the number of finished steps. With the state of the store, the optimizer and carried() restored as well, the
-  /// run continues exactly as if it had not been stopped.
-  void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Continues from a checkpoint exactly as if training had not been stopped: loads values, moments, what the model
+  /// carries from one step to the next, and the number of finished steps. Requires: the trainer has the configuration
+  /// of the checkpoint. Throws CorruptFile if the file does not fit or was damaged after it was verified, and
+  /// CheckpointError if it cannot be read; after either, the trainer must not be used.
+  void restore(const VerifiedCheckpoint& from);
   /// Replaces the later phases of the schedule. Requires: those that have begun stay as they are.
   void set_phases(std::vector<Phase> phases);
 
-  ParameterStore& store() { return store_; }
-  Optimizer& optimizer() { return *optimizer_; }
-  const Model& model() const { return *model_; }
-  CarriedStates& carried() { return carried_; }  ///< from the last step to the next
+  ParameterStore& store() { return model_->store; }
+  Optimizer& optimizer() { return *model_->optimizer; }
+  const Model& model() const { return *model_->model; }
+  const TrainableModel& trainable() const { return *model_; }  ///< all three
+  CarriedStates& carried() { return carried_; }                ///< from the last step to the next
   const Task& task() const { return task_; }
   const Config& config() const { return config_; }
   Tape& tape() { return tape_; }  ///< for an observer
 
-  /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
-  /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
-  /// not finite, and what Task::fill() throws; the state is then that of before.
-  std::optional<StepReport> step(const std::function<bool()>& stop = {});
+  /// One optimizer step. `stop` is asked before every micro-batch; if it is requested, the step is abandoned,
+  /// nothing has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the
+  /// gradient is not finite, and what Task::fill() throws; the state is then that of before.
+  std::optional<StepReport> step(const StopRequest& stop = {});
   /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
   /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.
   /// (Before the first step there is no forward pass, because nothing has changed the initial values yet; and none
@@ -70,12 +75,12 @@ class Trainer {
   void require_finite(bool batch_is_readable = true);
   /// The summed loss of that forward pass.
   double next_loss();
-  /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is called before every
-  /// batch; if it returns true, the result is nullopt. Throws DivergedError if a loss is not finite.
-  std::optional<EvalReport> evaluate(const std::function<bool()>& stop = {}, bool whole = false);
+  /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is asked before every
+  /// batch; if it is requested, the result is nullopt. Throws DivergedError if a loss is not finite.
+  std::optional<EvalReport> evaluate(const StopRequest& stop = {}, bool whole = false);
   /// The mean loss over the same sample of the validation text, or over the `whole` text. `stop` and errors as above.
   /// Requires: the task has validation data.
-  std::optional<double> validation_loss(const std::function<bool()>& stop = {}, bool whole = false);
+  std::optional<double> validation_loss(const StopRequest& stop = {}, bool whole = false);
   /// The share of the validation batches that an evaluation covers: more than 0, at most 1. Requires: the task has
   /// validation data.
   double val_share() const;
@@ -90,9 +95,7 @@ class Trainer {
 
   Config config_;
   const Task& task_;
-  ParameterStore store_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<TrainableModel> model_;
   CarriedStates carried_;
   std::vector<LrPhase> schedule_;
   Tape tape_;

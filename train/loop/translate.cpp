@@ -43,15 +43,14 @@ std::string translated_line(const Tokenizer& tokenizer, const Hypothesis& transl
 }
 
 std::vector<Hypothesis> translate(const Generator& model, std::span<const std::vector<std::int32_t>> sources,
-                                  const PairEnds& ends, const TranslateOptions& options,
-                                  const std::function<bool()>& stop) {
+                                  const PairEnds& ends, const TranslateOptions& options, const StopRequest& stop) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sources[i].size(); });
   std::vector<Hypothesis> results(sources.size());
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-    if (stop && stop()) return results;
+    if (stop.requested()) return results;
     const auto rows = std::span(order).subspan(begin, std::min(batch_size, order.size() - begin));
     const auto count = static_cast<std::int64_t>(rows.size());
     const SourceBatch batch = make_source_batch(sources, rows, ends.source);

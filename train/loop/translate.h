@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "autograd/core/stop_request.h"
 #include "data/dataset/pair_batches.h"
 #include "nn/generate/beam.h"
 
@@ -20,12 +20,11 @@ struct TranslateOptions {
 };
 
 /// One translation for each of the sources (ids without an end token), in their order: a function of the model, the
-/// source and the options alone, whatever batch it is in. Sources of similar length share a batch. `stop` may be empty;
-/// it is called before each batch, and once it returns true, the remaining results are empty. Throws what
+/// source and the options alone, whatever batch it is in. Sources of similar length share a batch. `stop` is
+/// asked before each batch; once it is requested, the remaining results are empty. Throws what
 /// beam_search() throws.
 std::vector<Hypothesis> translate(const Generator& model, std::span<const std::vector<std::int32_t>> sources,
-                                  const PairEnds& ends, const TranslateOptions& options,
-                                  const std::function<bool()>& stop = {});
+                                  const PairEnds& ends, const TranslateOptions& options, const StopRequest& stop = {});
 
 /// The text of a translation: one line of well-formed UTF-8, whatever the model has written. Line ends become spaces,
 /// and bytes that are not UTF-8, which a tokenizer of bytes can give, become U+FFFD.

@@ -89,8 +89,7 @@ std::string TranslationTask::describe_step() const {
 }
 
 std::vector<ReportLine> TranslationTask::measure(const Model& model, const SampledLoss& sampled,
-                                                 const MeasureOptions& options,
-                                                 const std::function<bool()>& stop) const {
+                                                 const MeasureOptions& options, const StopRequest& stop) const {
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::string> references, outputs;
   for (std::int64_t i = 0; i < sampled.taken; ++i) {
@@ -108,7 +107,7 @@ std::vector<ReportLine> TranslationTask::measure(const Model& model, const Sampl
       measure_extent(what_, sampled),
       {"loss", fmt::format("{:.4f} nats per target token", loss), {{"val_loss", loss}}},
       {"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}}};
-  if (stop && stop()) return list;  // some of the results are missing
+  if (stop.requested()) return list;  // some of the results are missing
   for (const Hypothesis& result : results) outputs.push_back(translated_line(*data_->tokenizers.target, result));
   std::int64_t exact = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) exact += outputs[i] == references[i] ? 1 : 0;
@@ -135,11 +134,11 @@ std::vector<ReportLine> TranslationTask::measure(const Model& model, const Sampl
 }
 
 std::optional<std::string> TranslationTask::sample(const Model& model, std::uint64_t, std::int64_t step,
-                                                   const std::function<bool()>& stop) const {
+                                                   const StopRequest& stop) const {
   const TokenPairs& pairs = data_->val.size() > 0 ? data_->val : data_->train;
   const std::int64_t i = step % pairs.size();
   const std::vector<std::vector<std::int32_t>> source = {pairs.source(i)};
-  if (stop && stop()) return std::nullopt;
+  if (stop.requested()) return std::nullopt;
   const auto results = translate(*model.as_generator(), source, ends_, {.max_tokens = config_.block_size});
   return fmt::format("{}\n→ {}\n(target: {})", data_->tokenizers.source->decode_line(source[0]),
                      translated_line(*data_->tokenizers.target, results[0]),

@@ -36,13 +36,13 @@ class TranslationTask final : public Task {
   std::string describe_data() const override;
   std::string describe_step() const override;
   /// Loss, the share of targets that are matched exactly and, if an output has four words, BLEU-4, all over the same
-  /// batches. Of these only the loss, once `stop` returns true.
+  /// batches. Of these only the loss, once `stop` is requested.
   std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                  const std::function<bool()>& stop) const override;
+                                  const StopRequest& stop) const override;
   /// A source of the validation data (else of the training data), its translation and the target: another one at each
   /// step, whatever the seed.
   std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
-                                    const std::function<bool()>& stop) const override;
+                                    const StopRequest& stop) const override;
 
  private:
   std::int64_t first_batch(std::int64_t step) const { return step * config_.grad_accum; }

@@ -1,7 +1,7 @@
 #include "train/loop/verify_run.h"
 
 #include "data/io/error.h"
-#include "train/run/loaded_model.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 
@@ -21,7 +21,7 @@ std::vector<Verdict> verify_run(const RunDirectory& run) {
     steps = run.checkpoints();
     for (const std::int64_t step : steps) {
       const std::string path = run.checkpoint_file(step);
-      const Verdict verdict = verdict_on(path, [&] { verify_checkpoint(run, path); });
+      const Verdict verdict = verdict_on(path, [&] { VerifiedCheckpoint(run, path); });
       if (verdict.fault.empty() || file_exists(path)) list.push_back(verdict);
     }
   } while (list.empty() && !steps.empty());  // all of them were deleted: there are newer ones

@@ -94,9 +94,9 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer);
 /// optimizer and states, in their order.
 void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
                     const CarriedLayout& carried = {});
-/// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
-/// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
-void check_numbers(const ContainerReader& file, const Optimizer& optimizer);
+/// Reads the whole file once. Throws CorruptFile unless all checksums match, all values, moments and what the model
+/// carries are finite, moments that cannot be negative are not, and the padding between tensors is zero.
+void check_numbers(const ContainerReader& file, const Optimizer& optimizer, const CarriedLayout& carried = {});
 /// Throws CorruptFile unless all values are finite, the padding between tensors is zero, and the checksum of their
 /// section matches. Reads them in pieces of 1 MiB.
 void check_values(const ContainerReader& file, DType dtype);

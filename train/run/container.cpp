@@ -231,31 +231,41 @@ std::string ContainerReader::read(std::string_view name) const {
   return bytes;
 }
 
+// Reads bytes [begin, end) in pieces of kScanPieceBytes.
+void ContainerReader::read_pieces(std::uint64_t begin, std::uint64_t end, const std::function<void(Bytes)>& use) const {
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kScanPieceBytes, end - begin));
+  while (begin < end) {
+    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), end - begin));
+    read_at(begin, piece);
+    use(piece);
+    begin += piece.size();
+  }
+}
+
 void ContainerReader::scan(std::string_view name, const std::function<void(Bytes)>& use) const {
   const Entry& found = entry(name);
   Hash64 hash;
-  std::vector<std::byte> buffer(kScanPieceBytes);
-  for (std::uint64_t at = 0; at < found.length;) {
-    const std::span<std::byte> piece =
-        std::span(buffer).first(std::min<std::uint64_t>(kScanPieceBytes, found.length - at));
-    read_at(found.offset + at, piece);
+  read_pieces(found.offset, found.offset + found.length, [&](Bytes piece) {
     hash.add(piece);
     use(piece);
-    at += piece.size();
-  }
+  });
   check<CorruptFile>(hash.value() == found.hash, "{}: section {} is damaged: checksum mismatch", path(), name);
 }
 
-void ContainerReader::verify() const {
+void ContainerReader::verify(const std::function<void(const std::string&, Bytes)>& use) const {
   Hash128 hash;
-  std::vector<std::byte> buffer(kScanPieceBytes);
-  const std::uint64_t end = file_size_ - kTrailerBytes;
-  for (std::uint64_t at = 0; at < end;) {
-    const std::size_t n = std::min<std::uint64_t>(buffer.size(), end - at);
-    read_at(at, std::span(buffer).first(n));
-    hash.add(Bytes(buffer).first(n));
-    at += n;
+  std::uint64_t at = 0;
+  const auto add_up_to = [&](std::uint64_t end) { read_pieces(at, end, [&](Bytes piece) { hash.add(piece); }); };
+  for (const Entry& section : entries_) {
+    add_up_to(section.offset);
+    scan(section.name, [&](Bytes piece) {
+      hash.add(piece);
+      if (use) use(section.name, piece);
+    });
+    at = section.offset + section.length;
   }
+  const std::uint64_t end = file_size_ - kTrailerBytes;
+  add_up_to(end);
   std::array<std::uint8_t, kTrailerBytes> trailer;
   read_at(end, std::as_writable_bytes(std::span(trailer)));
   check<CorruptFile>(trailer == hash.value(), "{}: is damaged: checksum mismatch", path());

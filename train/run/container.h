@@ -62,8 +62,9 @@ class ContainerReader {
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
   /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
-  /// Reads the whole file and compares its checksum with the trailer.
-  void verify() const;
+  /// Reads the whole file once and verifies its checksum and those of all sections. `use`, if given, receives each
+  /// section as scan() passes it.
+  void verify(const std::function<void(const std::string& section, Bytes piece)>& use = {}) const;
   const std::string& path() const { return file_.path(); }
 
  private:
@@ -71,6 +72,7 @@ class ContainerReader {
   void check_zeros(std::uint64_t begin, std::uint64_t end) const;
   const Entry& entry(std::string_view name) const;
   void read_at(std::uint64_t offset, std::span<std::byte> into) const;
+  void read_pieces(std::uint64_t begin, std::uint64_t end, const std::function<void(Bytes piece)>& use) const;
   void process(const Entry& entry, Bytes bytes, const std::function<void(std::size_t begin, std::size_t end)>& load,
                const std::function<void(Bytes piece)>& use) const;
 

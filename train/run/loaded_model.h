@@ -6,19 +6,8 @@
 
 #include "nn/model.h"
 #include "train/run/checkpoint.h"
-#include "train/run/run_directory.h"
 
 namespace maki {
-
-/// Throws CorruptFile unless the sections and tensors of the file are those of the model and optimizer that its
-/// configuration describes. Allocates no memory for the model.
-void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Returns the state in the file. Throws CorruptFile unless training can resume from it: every byte passes its
-/// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
-/// CheckpointError if the file cannot be read, so that it is unknown whether it is intact.
-CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
-/// check_resumable() of a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
-std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path);
 
 /// finding_specials() for those of a model, of which one may have no special tokens.
 PairTokenizers finding_specials(const PairTokenizers& tokenizers);

@@ -13,12 +13,6 @@ void check_memory_length(const ContainerReader& file, const CarriedLayout& carri
                      kMemorySection, bytes, file.length(kMemorySection));
 }
 
-void check_memory_numbers(const ContainerReader& file, const CarriedLayout& carried) {
-  if (!carried.any()) return;
-  NumberCheck numbers(file, carried.dtype(), kMemorySection);
-  file.scan(kMemorySection, [&](Bytes piece) { numbers.add(piece); });
-}
-
 void load_memory(const ContainerReader& file, CarriedStates& carried, std::int64_t tokens) {
   if (!carried.any()) return;
   const CarriedLayout& layout = carried.layout();

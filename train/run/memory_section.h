@@ -14,9 +14,8 @@ inline constexpr const char* kMemorySection = "memory";
 
 /// Throws CorruptFile unless the section has the length that these states have after `tokens` tokens per row.
 void check_memory_length(const ContainerReader& file, const CarriedLayout& carried, std::int64_t tokens);
-/// Throws CorruptFile unless all its numbers are finite and its checksum matches. Reads it in pieces of 1 MiB.
-void check_memory_numbers(const ContainerReader& file, const CarriedLayout& carried);
-/// Loads the states. Throws what the functions above throw; the states are then unchanged.
+/// Loads the states. Throws what check_memory_length() throws, and CorruptFile unless all numbers are finite and the
+/// checksum matches; the states are then unchanged.
 void load_memory(const ContainerReader& file, CarriedStates& carried, std::int64_t tokens);
 
 }  // namespace maki

@@ -4,10 +4,12 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "data/io/error.h"
 #include "train/run/checkpoint.h"
+#include "train/run/memory_section.h"
 
 namespace maki {
 namespace {
@@ -72,13 +74,15 @@ void check_values(const ContainerReader& file, DType dtype) {
   file.scan("values", [&](Bytes piece) { numbers.add(piece); });
 }
 
-void check_numbers(const ContainerReader& file, const Optimizer& optimizer) {
+void check_numbers(const ContainerReader& file, const Optimizer& optimizer, const CarriedLayout& carried) {
   const DType dtype = optimizer.store().dtype();
-  check_values(file, dtype);
-  for (const MomentLayout& moment : optimizer.moment_layouts()) {
-    NumberCheck numbers(file, dtype, moment);
-    file.scan(moment.name, [&](Bytes piece) { numbers.add(piece); });
-  }
+  std::map<std::string, NumberCheck> checks = {{"values", NumberCheck(file, dtype)}};
+  for (const MomentLayout& moment : optimizer.moment_layouts())
+    checks.emplace(moment.name, NumberCheck(file, dtype, moment));
+  if (carried.any()) checks.emplace(kMemorySection, NumberCheck(file, carried.dtype(), kMemorySection));
+  file.verify([&](const std::string& section, Bytes piece) {
+    if (const auto found = checks.find(section); found != checks.end()) found->second.add(piece);
+  });
 }
 
 }  // namespace maki

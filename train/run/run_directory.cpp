@@ -13,6 +13,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/shell_quote.h"
+#include "train/run/config/config.h"
 #include "train/run/container.h"
 
 namespace maki {
@@ -46,6 +47,17 @@ bool is_temporary_checkpoint(std::string_view name) {
 
 std::string RunDirectory::checkpoint_file(std::int64_t step) const {
   return checkpoints_directory() + "/" + file_name(step);
+}
+
+void RunDirectory::apply_config(Config& config) const {
+  const std::string file = config_file();
+  std::error_code unknown;
+  const auto size = stdfs::file_size(file, unknown);
+  check<CheckpointError>(unknown || size <= kMaxConfigBytes,
+                         "{}: must have at most {} bytes; got {}; shorten its `corpus` list to the directory that "
+                         "holds the files",
+                         file, kMaxConfigBytes, size);
+  apply_toml(config, read_file_limited(fs_, file, kMaxConfigBytes), file);
 }
 
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
@@ -139,27 +151,6 @@ std::vector<std::string> RunDirectory::remove_temporary_files() const {
     if (is_temporary_checkpoint(name)) remove(checkpoints_directory() + "/" + name, notes);
   }
   return notes;
-}
-
-std::int64_t RunDirectory::newest_intact(const std::function<void(const std::string&)>& verifies,
-                                         std::vector<std::string>& notes) const {
-  std::vector<std::int64_t> steps = checkpoints();
-  if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
-    notes.push_back(fmt::format("{}: points to {}, which is missing; using the newest intact checkpoint",
-                                pointer_file("last"), file_name(*named)));
-  }
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    try {
-      verifies(checkpoint_file(*step));
-      return *step;
-    } catch (const CorruptFile& error) {
-      notes.push_back(fmt::format("{}; falling back to the previous checkpoint", error.what()));
-    } catch (const CheckpointError& error) {
-      fail<CheckpointError>("{}; it may be intact, so no older checkpoint was used and nothing was changed",
-                            error.what());
-    }
-  }
-  fail<CheckpointError>("{}: contains no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
 }
 
 std::string default_run_path(const std::string& first_corpus) {

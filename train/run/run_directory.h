@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,8 @@
 #include "data/io/file_system.h"
 
 namespace maki {
+
+struct Config;
 
 /// Whether a file of this name in the directory of checkpoints is a temporary file of replace_file_atomically().
 bool is_temporary_checkpoint(std::string_view name);
@@ -32,6 +33,9 @@ class RunDirectory {
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoints_directory() const { return path_ + "/checkpoints"; }
   std::string checkpoint_file(std::int64_t step) const;
+  /// Overwrites the fields that config.toml sets. Throws Error for what apply_toml() rejects, and CheckpointError if
+  /// the file cannot be read or is too large (that of an earlier version may list too many files of the corpus).
+  void apply_config(Config& config) const;
   /// The files that a run writes before its first step.
   std::vector<std::string> initial_files() const;
 
@@ -61,13 +65,6 @@ class RunDirectory {
   [[nodiscard]] std::vector<std::string> prune(std::int64_t keep) const;
   /// Removes the temporary files of interrupted writes. Returns a message for each that cannot be removed.
   [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
-
-  /// The step of the newest checkpoint that is intact, whatever `last` says. `verifies` throws CorruptFile for one that
-  /// is damaged; the messages about those, and one if `last` names a missing file, are appended to `notes`. Throws
-  /// CheckpointError if there is no intact one, and if one cannot be read: it may be intact, and continuing from an
-  /// older one would overwrite it.
-  std::int64_t newest_intact(const std::function<void(const std::string& file)>& verifies,
-                             std::vector<std::string>& notes) const;
 
  private:
   std::string pointer_file(const char* name) const { return checkpoints_directory() + "/" + name; }

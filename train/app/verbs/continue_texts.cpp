@@ -152,7 +152,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
   if (how.adapt) {
     learner.emplace(loaded, *how.adapt);
     learner->read(
-        ids.at(0), [](const Prediction&) {}, [] { return interrupted() != 0; });
+        ids.at(0), [](const Prediction&) {}, interrupt_request());
   }
   const Generator& model = learner ? *learner->model().as_generator() : loaded.generator();
   Output output(loaded, prompts, how);
@@ -167,7 +167,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
     last = text.end;
   };
   const auto run = [&] {
-    generate_texts(model, *loaded.tokenizer, starts, how.text, piece, end, [] { return interrupted() != 0; });
+    generate_texts(model, *loaded.tokenizer, starts, how.text, piece, end, interrupt_request());
     first += std::ssize(starts);
     starts.clear();
   };

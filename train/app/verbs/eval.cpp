@@ -21,7 +21,7 @@
 #include "train/loop/loss_by_position.h"
 #include "train/loop/tasks.h"
 #include "train/loop/without_dropout.h"
-#include "train/run/stored_config.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -47,7 +47,7 @@ Config stored_config(const std::string& run) {
   const RunDirectory directory(run);
   check(file_exists(directory.config_file()),
         "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
-  apply_stored_config(config, directory);
+  directory.apply_config(config);
   return config;
 }
 

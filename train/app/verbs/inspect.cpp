@@ -13,6 +13,9 @@
 #include "train/app/verbs.h"
 #include "train/app/verbs/tokenizer.h"
 #include "train/loop/verify_run.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
@@ -47,7 +50,7 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
     return list;
   }
   const std::string path = choose_checkpoint(o.path, o.checkpoint);
-  return {verdict_on(path, [&] { check_resumable(path); })};
+  return {verdict_on(path, [&] { VerifiedCheckpoint{path}; })};
 }
 
 // Returns the verdicts as a JSON array. Without --json, prints one line per checkpoint (none for a single bad one,

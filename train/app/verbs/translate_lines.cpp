@@ -49,8 +49,8 @@ void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, st
     sources.push_back(std::move(source));
     rows.push_back(i);
   }
-  const std::vector<Hypothesis> found = translate(loaded.generator(), sources, ends_of(loaded.tokenizers), how.options,
-                                                  [] { return interrupted() != 0; });
+  const std::vector<Hypothesis> found =
+      translate(loaded.generator(), sources, ends_of(loaded.tokenizers), how.options, interrupt_request());
   if (interrupted() != 0) return;
   std::vector<Hypothesis> results(lines.size());
   for (std::size_t i = 0; i < rows.size(); ++i) results[rows[i]] = found[i];

@@ -44,6 +44,7 @@ struct ModelKind {
   const char* name;
   std::span<const char* const> tasks;              // the first is the default
   const char *norm_order, *positions, *attention;  // the defaults
+  bool carries_state;                              // from one batch to the next, if it has a memory
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
   bool is_planned = false;
 };
@@ -52,29 +53,29 @@ constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"transla
                      *kReadsText[] = {"masked", "classify"};
 
 constexpr ModelKind kModelKinds[] = {
-    {"gpt", kWritesText, "pre", "learned", "softmax",
+    {"gpt", kWritesText, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, transformer_config(config, vocab.target));
      },
      /*is_planned=*/true},
-    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
+    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const Seq2SeqConfig seq2seq{transformer_config(config, vocab.target),
                                    config.share_vocabulary ? vocab.target : vocab.source, config.share_vocabulary};
        return std::make_unique<Seq2SeqModel>(scope, seq2seq);
      }},
-    {"linear", kWritesText, "pre", "learned", "elu",
+    {"linear", kWritesText, "pre", "learned", "elu", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{transformer_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
      },
      /*is_planned=*/true},
-    {"encoder", kReadsText, "pre", "learned", "softmax",
+    {"encoder", kReadsText, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const EncoderConfig encoder{transformer_config(config, vocab.target), vocab.classes};
        return std::make_unique<EncoderModel>(scope, encoder);
      }},
-    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax",
+    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax", true,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const TransformerXlConfig xl{transformer_config(config, vocab.target), config.memory};
        return std::make_unique<TransformerXlModel>(scope, xl);
@@ -110,7 +111,7 @@ void fill_open_fields(Config& config) {
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
   if (config.momentum < 0) config.momentum = optimizer_kind(config.optimizer).momentum;
-  if (config.memory < 0) config.memory = has_effect(config, "memory") ? config.block_size : 0;
+  if (config.memory < 0) config.memory = kind.carries_state ? config.block_size : 0;
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
@@ -123,9 +124,6 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
   return model;
 }
 
-bool carries_state(const Config& config, const VocabSizes& vocab) {
-  ParameterStore planned(dtype_named(config.dtype));
-  return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
-}
+bool carries_state(const Config& config) { return kModels.row(config.model).carries_state && config.memory > 0; }
 
 }  // namespace maki

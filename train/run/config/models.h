@@ -26,8 +26,8 @@ std::vector<std::string> planned_models();
 /// Error if the configuration is not valid for this kind of model, and what trained_parameters.h says; parameters may
 /// have been created by then.
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
-/// Whether that model carries a state from one batch to the next (Model::make_carried()). Creates the model without the
-/// memory of its parameters. Throws what make_model() throws.
-bool carries_state(const Config& config, const VocabSizes& vocab);
+/// Whether that model carries a state from one batch to the next (Model::make_carried()). Throws Error for an unknown
+/// kind. Requires: fill_open_fields().
+bool carries_state(const Config& config);
 
 }  // namespace maki
