@@ -11,8 +11,8 @@ const TransformerConfig& checked(const char* model, const TransformerConfig& c) 
         "{}: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}", model,
         c.n_layer, c.n_head, c.n_embd, c.block_size, c.vocab_size);
   check(c.dropout >= 0 && c.dropout < 1, "{}: dropout must be in [0, 1); got {}", model, c.dropout);
-  check(c.ffn_width >= 0 && c.ngram_prior >= 0, "{}: ffn_width and ngram_prior must be at least 0; got {} and {}",
-        model, c.ffn_width, c.ngram_prior);
+  check(c.ffn_width >= 0, "{}: ffn_width must be at least 0; got {}", model, c.ffn_width);
+  check(c.ngram_prior >= 0, "{}: ngram_prior must be at least 0; got {}", model, c.ngram_prior);
   check(c.norm_epsilon > 0, "{}: norm_epsilon must be above 0; got {}", model, c.norm_epsilon);
   return c;
 }

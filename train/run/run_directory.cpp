@@ -51,12 +51,6 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const {
 
 void RunDirectory::apply_config(Config& config) const {
   const std::string file = config_file();
-  std::error_code unknown;
-  const auto size = stdfs::file_size(file, unknown);
-  check<CheckpointError>(unknown || size <= kMaxConfigBytes,
-                         "{}: must have at most {} bytes; got {}; shorten its `corpus` list to the directory that "
-                         "holds the files",
-                         file, kMaxConfigBytes, size);
   apply_toml(config, read_file_limited(fs_, file, kMaxConfigBytes), file);
 }
 
