@@ -15,7 +15,6 @@
 #include "train/app/progress.h"
 #include "train/app/token_facts.h"
 #include "train/app/verbs.h"
-#include "train/loop/verify_run.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 #include "train/run/verified_checkpoint.h"
