@@ -1,10 +1,9 @@
 // Verifying the checkpoints of a run that goes on meanwhile, and deletes old ones.
-#include "train/loop/verify_run.h"
-
 #include <functional>
 #include <utility>
 
 #include "tests/train/small_checkpoint.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -12,6 +12,7 @@
 #include "optim/clip.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {

@@ -1,7 +1,7 @@
 // Checkpoints that training can resume from.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,6 +41,18 @@ class VerifiedCheckpoint {
 /// names a missing file, are appended to `notes`. Throws CheckpointError if there is no intact one, and if one cannot
 /// be read: it may be intact, and continuing from an older one would overwrite it.
 VerifiedCheckpoint newest_intact(const RunDirectory& run, std::vector<std::string>& notes);
+
+struct Verdict {
+  std::string path, fault;  ///< the checkpoint, and why training cannot resume from it (empty: it can)
+};
+
+/// The verdict of a function that throws CheckpointError if training cannot resume from the checkpoint at `path`.
+Verdict verdict_on(const std::string& path, const std::function<void()>& verify);
+
+/// Verdicts on all checkpoints of a run, in ascending order of their steps. The run may be training meanwhile: one that
+/// it deletes before it is looked at has no verdict. Empty if there are none. Throws CheckpointError if the directory
+/// cannot be listed.
+std::vector<Verdict> verify_run(const RunDirectory& run);
 
 /// read_state(), with CorruptFile also unless the sections and tensors of the file are those of the model and optimizer
 /// that the configuration describes. Neither reads the numbers nor allocates memory for the model.

@@ -12,7 +12,6 @@
 #include "train/app/reading.h"
 #include "train/app/verbs.h"
 #include "train/app/verbs/tokenizer.h"
-#include "train/loop/verify_run.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 #include "train/run/verified_checkpoint.h"

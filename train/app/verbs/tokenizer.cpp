@@ -22,6 +22,7 @@
 #include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
 #include "train/run/config/configured_tokenizer.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 
@@ -133,15 +134,8 @@ struct TokenizerTextOptions {
 };
 
 std::string read_sources(const std::vector<std::string>& files) {
-  if (files.empty()) return read_standard_input();
   std::string text;
-  for (const std::string& file : files) {
-    if (file == "-") {
-      append_standard_input(text);
-    } else {
-      append_file(file, text);
-    }
-  }
+  for (const std::string& file : files.empty() ? std::vector<std::string>{"-"} : files) append_input(file, text);
   return text;
 }
 
