@@ -103,24 +103,28 @@ void require_cached_equals_full(AttentionCase c) {
   }
 }
 
+void require_reference_on_every_target(const AttentionCase& c) {
+  const AttentionInputs<double> in = draw_attention<double>(c);
+  const AttentionResult<double> wanted = reference_attention(c, in);
+  on_every_target([&] {
+    require_close(run_attention(c, in), wanted, 1e-13);
+    require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("attention: forward and backward equal the plain reference") {
-  on_every_target([] {
-    int masked = 0, dropped = 0, long_ones = 0;
-    for (std::uint64_t seed = 0; seed < 100; ++seed) {
-      const AttentionCase c = drawn_case(seed);
-      INFO("seed " << seed << ": " << describe_case(c));
-      const AttentionInputs<double> in = draw_attention<double>(c);
-      const AttentionResult<double> wanted = reference_attention(c, in);
-      require_close(run_attention(c, in), wanted, 1e-13);
-      require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
-      masked += !c.mask.empty();
-      dropped += c.dropout > 0;
-      long_ones += c.queries > 128;
-    }
-    REQUIRE(std::min({masked, dropped, long_ones}) >= 5);
-  });
+  int masked = 0, dropped = 0, long_ones = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const AttentionCase c = drawn_case(seed);
+    INFO("seed " << seed << ": " << describe_case(c));
+    require_reference_on_every_target(c);
+    masked += !c.mask.empty();
+    dropped += c.dropout > 0;
+    long_ones += c.queries > 128;
+  }
+  REQUIRE(std::min({masked, dropped, long_ones}) >= 5);
 }
 
 TEST_CASE("attention: queries in a call of their own have the bits that they have in the full causal forward") {
@@ -138,24 +142,19 @@ TEST_CASE("attention: queries in a call of their own have the bits that they hav
 }
 
 TEST_CASE("attention: few long heads, whose backward is split into steps, equal the reference") {
-  on_every_target([] {
-    for (AttentionCase c : {AttentionCase{.queries = 530, .keys = 530, .heads = 2, .head_size = 8, .causal = true},
-                            AttentionCase{.queries = 70, .keys = 600, .head_size = 8, .causal = true, .dropout = 0.1},
-                            AttentionCase{.queries = 600, .keys = 130, .head_size = 5, .causal = true},
-                            AttentionCase{.queries = 513, .keys = 300, .head_size = 17},
-                            // panels that are too large for ten heads at the same time
-                            AttentionCase{.queries = 520, .keys = 64, .heads = 10, .head_size = 200}}) {
-      c.scale = 0.3;
-      if (c.head_size == 17) {
-        for (std::int64_t s = 0; s < c.keys; ++s) c.mask.push_back(s % 11 != 4);
-      }
-      INFO(describe_case(c));
-      const AttentionInputs<double> in = draw_attention<double>(c);
-      const AttentionResult<double> wanted = reference_attention(c, in);
-      require_close(run_attention(c, in), wanted, 1e-13);
-      require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
+  for (AttentionCase c : {AttentionCase{.queries = 530, .keys = 530, .heads = 2, .head_size = 8, .causal = true},
+                          AttentionCase{.queries = 70, .keys = 600, .head_size = 8, .causal = true, .dropout = 0.1},
+                          AttentionCase{.queries = 600, .keys = 130, .head_size = 5, .causal = true},
+                          AttentionCase{.queries = 513, .keys = 300, .head_size = 17},
+                          // panels that are too large for ten heads at the same time
+                          AttentionCase{.queries = 520, .keys = 64, .heads = 10, .head_size = 200}}) {
+    c.scale = 0.3;
+    if (c.head_size == 17) {
+      for (std::int64_t s = 0; s < c.keys; ++s) c.mask.push_back(s % 11 != 4);
     }
-  });
+    INFO(describe_case(c));
+    require_reference_on_every_target(c);
+  }
 }
 
 TEST_CASE("attention: many threads need no more scratch than the heads in progress") {

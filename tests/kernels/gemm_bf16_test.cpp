@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "autograd/kernels/gemm/bf16.h"
@@ -32,9 +34,23 @@ struct Bf16Problem {
       for (std::int64_t j = 0; j < n; ++j) bt[index(p * n + j)] = b[index(j * k + p)];
     }
   }
+  /// The result on the unit in use: [m, n]. Plain loops take longer than the products, so each is computed once.
+  const std::vector<float>& wanted(bool adds, bool with_bias) const {
+    std::vector<float>& rows = wanted_[{bf16_unit(), adds, with_bias}];
+    if (!rows.empty()) return rows;
+    for (std::int64_t i = 0; i < m * n; ++i) {
+      const float c_before = adds ? c[index(i)] : -0.0F;  // -0 + y is y, whatever y is
+      rows.push_back(bf16_element_of(&a[index(i / n * k)], &b[index(i % n * k)], k, c_before,
+                                     with_bias ? bias[index(i % n)] : 0, bf16_unit()));
+    }
+    return rows;
+  }
   std::int64_t m, n, k;
   std::vector<float> a, at, b, bt;  // a [m, k] and b [n, k]; at and bt are their transposes
   std::vector<float> c = numbers<float>(m * n, 3), bias = numbers<float>(n, 4);
+
+ private:
+  mutable std::map<std::tuple<Bf16Unit, bool, bool>, std::vector<float>> wanted_;
 };
 
 /// The number of elements with wrong bits, and of numbers written beyond C.
@@ -60,14 +76,11 @@ std::int64_t differences(const Bf16Problem& x, const Variant& v) {
     g.b_packed = packed.data();
   }
   run(g);
+  const std::vector<float>& all_wanted = x.wanted(v.beta == 1, v.with_bias);
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < x.m; ++i) {
     for (std::int64_t j = 0; j < x.n; ++j) {
-      const float c_before = v.beta == 1 ? x.c[index(i * x.n + j)] : -0.0F;  // -0 + y is y, whatever y is
-      const float bias = v.with_bias ? x.bias[index(j)] : 0;
-      const float wanted =
-          bf16_element_of(&x.a[index(i * x.k)], &x.b[index(j * x.k)], x.k, c_before, bias, bf16_unit());
-      const float got = c[index(i * ldc + j)];
+      const float wanted = all_wanted[index(i * x.n + j)], got = c[index(i * ldc + j)];
       wrong += !same_bits(got, wanted) && !(got == 0 && wanted == 0);  // the sign of an underflow is not promised
     }
     for (std::int64_t j = x.n; j < ldc; ++j) wrong += !std::isnan(c[index(i * ldc + j)]);

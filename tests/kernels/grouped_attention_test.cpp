@@ -52,11 +52,12 @@ void for_each_copy(const AttentionCase& c, const One& one) {
 }  // namespace
 
 TEST_CASE("grouped attention: forward and backward equal the plain reference") {
-  on_every_target([] {
-    for (const AttentionCase& c : grouped_cases()) {
-      INFO(describe_grouped(c));
-      const AttentionInputs<double> in = draw_attention<double>(c);
-      const AttentionResult<double> wanted = reference_attention(c, in), found = run_attention(c, in);
+  for (const AttentionCase& c : grouped_cases()) {
+    INFO(describe_grouped(c));
+    const AttentionInputs<double> in = draw_attention<double>(c);
+    const AttentionResult<double> wanted = reference_attention(c, in);
+    on_every_target([&] {
+      const AttentionResult<double> found = run_attention(c, in);
       const AttentionResult<float> narrow = run_attention(c, draw_attention<float>(c));
       REQUIRE(relative(found.y, wanted.y, 0.01) < 1e-13);
       REQUIRE(relative(found.dq, wanted.dq, 0.01) < 1e-12);
@@ -64,8 +65,8 @@ TEST_CASE("grouped attention: forward and backward equal the plain reference") {
       REQUIRE(relative(narrow.y, wanted.y, 0.01) < 2e-6);
       REQUIRE(relative(narrow.dq, wanted.dq, 0.01) < 5e-6);
       REQUIRE(relative(narrow.dkv, wanted.dkv, 0.01) < 5e-6);
-    }
-  });
+    });
+  }
 }
 
 TEST_CASE("grouped attention: the bits are those of copies of the shared keys and values") {
