@@ -1,7 +1,6 @@
 #include "train/app/flags.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
