@@ -15,8 +15,7 @@ void read_as_ngram_counts(const std::string& bytes) {
 }
 
 std::vector<std::string> ngram_counts_seeds() {
-  const ContainerReader file(std::string(MAKI_SOURCE_DIR) +
-                             "/tests/golden/ngrams/checkpoints/step-00000005.maki");
+  const ContainerReader file(std::string(MAKI_SOURCE_DIR) + "/tests/golden/ngrams/checkpoints/step-00000005.maki");
   return {file.read("ngram_counts")};
 }
 

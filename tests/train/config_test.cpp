@@ -263,7 +263,7 @@ TEST_CASE("what a row says its field needs are fields and values that exist, and
       for (const std::string& value : condition.values) set_field(config, find_field(condition.needs), value);
     }
   }
-  REQUIRE(contains(find_field("n_kv_head").help, "heads share (gpt); must divide"));
+  REQUIRE(contains(find_field("n_kv_head").help, "heads share (gpt, encoder); must divide"));
   REQUIRE(contains(find_field("respect_documents").help, " (next_token; not transformer-xl)"));
   REQUIRE(find_field("lora_alpha").conditions.size() == 1);
   REQUIRE(find_field("lora_alpha").help.ends_with("0: by 1"));
