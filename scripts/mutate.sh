@@ -67,7 +67,7 @@ run_tests() { # seconds, folder, tests as Catch2 selects them
   (while sleep 1; do ! grep -Eq '^(malloc|realloc|free|double free|corrupted|munmap)' "$work/test.log" || kill "$tests"; done) \
     >/dev/null 2>&1 9>&- &
   watch=$!
-  wait "$tests" 2>/dev/null || status=1
+  wait "$tests" 2>/dev/null || status=$?
   kill "$watch"
   wait "$watch" 2>/dev/null || true
   return $status
@@ -125,37 +125,43 @@ tests_for() {
   printf '%s\n' "${near[@]}" "${all_tests[@]}" | awk '!seen[$0]++'
 }
 
-# The tests of a folder whose file names the function or includes the header, as Catch2 selects them: [#a],[#b].
+# The files of tests, without .cpp, that name the function or include the header.
 tests_naming() { # folder, file, function
-  grep -rlw --include='*_test.cpp' -e "${3##*::}" -e "\"${2%.*}\.h\"" "tests/$1" | sed 's|.*/\(.*\)\.cpp|[#\1]|' | paste -sd, || true
+  grep -rlw --include='*_test.cpp' -e "${3##*::}" -e "\"${2%.*}\.h\"" "tests/$1" | sed 's|.*/||; s|\.cpp||'
 }
 
 faulty=
 restore() { [ -z "$faulty" ] || cp "$work/original" "$tree/$faulty"; faulty=; }
 trap 'kill $(jobs -p) 2>/dev/null; restore' EXIT
 
-# Sets `verdict` of the fault in $work/changed: noticed, survived, invalid, or unchanged if the machine code is the same.
+# Sets `verdict` of the fault in $work/changed: noticed, survived, invalid, or unchanged if the machine code is the same; and
+# `decided`, the tests that noticed it.
 try_fault() { # file, function
-  local folder selected round
+  local folder selected round status=0
+  local -a files
   cp "$1" "$work/original"
   faulty=$1
   cp "$work/changed" "$1"
   verdict=unchanged
   for round in first rest; do
     for folder in $(tests_for "$1"); do
-      selected=$(tests_naming "$folder" "$1" "$2")
-      [ $round = rest ] || [ -n "$selected" ] || continue
+      mapfile -t files < <(tests_naming "$folder" "$1" "$2")
+      [ $round = rest ] || [ ${#files[@]} -gt 0 ] || continue
       if ! build "$folder"; then
         verdict=invalid
         grep -q 'error: ' "$work/build.log" || verdict=noticed # the new executable cannot even list its tests
         break 2
       fi
       ! sha256sum --status -c "$work/sums-$folder" || continue
-      [ $round = first ] || [ -z "$selected" ] || selected="~${selected//,/~}"
+      # As Catch2 selects tests, without hidden ones: [#a]~[.],[#b]~[.] and then ~[.]~[#a]~[#b].
+      selected="~[.]$(printf '~[#%s]' "${files[@]:-none}")"
+      [ $round = rest ] || selected=$(printf '[#%s]~[.],' "${files[@]}")
       verdict=survived
-      run_tests $((30 + 5 * $(cat "$work/seconds-$folder"))) "$folder" ${selected:+"$selected"} || { verdict=noticed; break 2; }
+      run_tests $((30 + 5 * $(cat "$work/seconds-$folder"))) "$folder" "$selected" || { verdict=noticed status=$?; break 2; }
     done
   done
+  decided=$folder
+  [ $status != 124 ] || decided+=', took too long'
   restore
   rm -rf "${TMPDIR:?}"/*
 }
@@ -164,14 +170,16 @@ try_fault() { # file, function
 declare -A count=([noticed]=0 [survived]=0 [invalid]=0 [unchanged]=0 [equivalent]=0)
 judge() { # key, file, function, what to print
   local begin=$SECONDS
-  verdict=$(grep -F -- "$1 " "$results" | cut -d' ' -f2 || true)
+  verdict='' decided=''
+  read -r verdict decided < <(grep -F -- "$1 " "$results" | cut -d' ' -f2-) || true
   if [ -z "$verdict" ]; then
     try_fault "$2" "$3"
-    echo "$1 $verdict" >>"$results"
+    echo "$1 $verdict $decided" >>"$results"
   fi
   count[$verdict]=$((count[$verdict] + 1))
   [ "$verdict" != survived ] || survivors+=("$4")
-  [ "$verdict" = invalid ] || printf '%3d s  %-9s  %s\n' $((SECONDS - begin)) "$verdict" "${4%%$'\n'*}"
+  [ "$verdict" != noticed ] || verdict="noticed by $decided"
+  [ "$verdict" = invalid ] || printf '%3d s  %-20s  %s\n' $((SECONDS - begin)) "$verdict" "${4%%$'\n'*}"
 }
 
 prepare
