@@ -14,6 +14,7 @@ bool Grads::wants(int i) const {
   return tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].wanted();
 }
 
+// The memory for the gradient of input i, and whether to add to it; null if it is not wanted.
 std::pair<void*, bool> Grads::open(int i, DType dtype) {
   if (!wants(i)) return {nullptr, false};
   const Tape::Node& node = tape_.nodes_[node_];
@@ -24,7 +25,7 @@ std::pair<void*, bool> Grads::open(int i, DType dtype) {
   check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
   delivery.delivered = true;
   return dispatch(dtype, [&]<class T>() -> std::pair<void*, bool> {
-    if (delivery.repeat) {
+    if (delivery.repeat) {  // an earlier input of the op is the same tensor; both are added afterwards
       delivery.scratch = empty(Shape{input.numel}, dtype);
       return {delivery.scratch.template data<T>(), false};
     }

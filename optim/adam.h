@@ -21,8 +21,9 @@ struct AdamWOptions {
 /// Adam as PyTorch defines it, at step t = 1, 2, …:
 ///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
 ///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t).
-/// Here g is first the gradient times OptimizerStep::grad_scale. Moments: m as "exp_avg", v as "exp_avg_sq"; unlike in
-/// PyTorch, they become 0 where |m| < 1e-30 or v < 1e-36 (in float64: 1e-290), so that they are never subnormal.
+/// Here lr is OptimizerStep::learning_rate, and g is first the gradient times OptimizerStep::grad_scale. Moments: m as
+/// "exp_avg", v as "exp_avg_sq"; unlike in PyTorch, they become 0 where |m| < 1e-30 or v < 1e-36 (in float64 both
+/// 1e-290), far below what changes a value, because arithmetic on subnormal numbers is slow.
 class Adam : public FlatOptimizer {
  public:
   /// Throws Error for options that are out of range.
@@ -46,12 +47,13 @@ class AdamW final : public Adam {
   explicit AdamW(ParameterStore& store, const AdamWOptions& options = {});
 };
 
-/// Throws Error, which begins with `name`, unless the options are in range.
+/// Throws Error, whose message begins with `name`, unless the options are in range.
 void check_adam_options(const char* name, const AdamOptions& options);
 
-/// One step of Adam (decoupled: of AdamW) on tensors of the same number of elements, for optimizers that use Adam for
-/// some of their parameters. Without `decay`, the weight decay of the options is not applied. `rounded` as in
-/// kernels/optimizer.h. Requires: the options are in range, and step.number >= 1.
+/// One step of Adam (of AdamW if `decoupled`) on tensors of the same number of elements, for optimizers that use Adam
+/// for some of their parameters. Without `decay`, the weight decay of the options is not applied. The new values are
+/// also stored, rounded to bfloat16, in `rounded` unless it is null. Requires: the options are in range, and
+/// step.number >= 1.
 void update_adam(const AdamOptions& options, bool decoupled, bool decay, const OptimizerStep& step,
                  const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq,
                  BFloat16* rounded = nullptr);

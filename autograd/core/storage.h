@@ -1,8 +1,8 @@
-// Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
-// with constant shapes allocate nothing after the first ones. If shapes keep changing, blocks of old sizes do not pile
-// up: before the pool requests memory from the system, it returns the blocks that have been free for longest, until it
-// holds, with the new block, at most 1.5 times the largest amount of memory that was in use at once since the last
-// trim() or, if that is more, 8 MiB beyond what is then in use. Dropping a handle alone returns nothing to the system.
+// A Storage is a handle to a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so
+// training steps with constant shapes allocate nothing after the first ones. Before the pool requests memory from the
+// system, it returns the blocks that have been free for longest, until it holds, with the new block, at most the larger
+// of 1.5 · peak_bytes since the last trim() and 8 MiB beyond bytes_in_use: so blocks of old sizes do not pile up when
+// shapes keep changing. Dropping a handle alone returns nothing to the system.
 //
 // Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
 // address-sanitizer builds poison them.
@@ -53,6 +53,7 @@ class Storage {
   std::byte* data() const;
   /// Whether another handle refers to the block as well. Requires: the handle is not empty.
   bool shared() const;
+  /// Whether both refer to the same block.
   friend bool operator==(const Storage&, const Storage&) = default;
 
  private:
@@ -61,8 +62,8 @@ class Storage {
 
 namespace storage_pool {
 
-/// Sizes count as the pool rounds them up, by at most 12.5 % (up to 512 bytes, to a multiple of 64 bytes), without the
-/// headers of blocks.
+/// Sizes are those of blocks after rounding up: by at most 12.5 %, or to a multiple of 64 bytes up to 512 bytes.
+/// Headers of blocks are not counted.
 struct Statistics {
   std::int64_t bytes_in_use;    ///< held by live handles
   std::int64_t peak_bytes;      ///< maximum of bytes_in_use since reset_peak()
@@ -70,7 +71,7 @@ struct Statistics {
 };
 Statistics statistics();
 void reset_peak();
-/// Returns all free blocks to the operating system and restarts the high-water mark that limits how much is kept.
+/// Returns all free blocks to the operating system and restarts the peak that limits how much is kept.
 void trim();
 /// For tests: fills every block with this byte before handing it out, which exposes kernels that read uninitialised
 /// output. nullopt turns it off. Thread safety: no other thread may allocate blocks at the same time.

@@ -27,11 +27,11 @@ struct BroadcastRows {
   std::int64_t rows, cols, row_a, col_a, row_b, col_b;
 };
 
-/// Plans y = a ∘ b. Requires: the shapes a and b both broadcast to y. The plan has at least one axis.
+/// Plans y = a op b. Requires: the shapes a and b both broadcast to y. The plan has at least one axis.
 BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
 
-/// y = a ∘ b, or y += a ∘ b if the sink adds. y may be the same array as an input that is not stretched, and overlaps
-/// no input otherwise.
+/// y = a op b, or y += a op b if the sink adds. y may be exactly an input that is not stretched; it must not
+/// overlap an input in any other way.
 template <class T>
 void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y);
 

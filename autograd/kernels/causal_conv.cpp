@@ -16,20 +16,20 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows begin … end − 1 of the batch · tokens rows of y_t = Σ_k weight_k · x_{t−k}. What stands before the first token
-// of a sequence are the last rows of its `before`.
+// Rows [begin, end), of batch · tokens, of y_t = Σ_k weight_k · x_{t−k}. Inputs before the first token of a sequence
+// are read from the end of its part of `before`.
 template <class T>
 void causal_conv_forward_rows(const CausalConvShape& shape, std::int64_t begin, std::int64_t end, const T* x,
                               const T* before, const T* weight, T* y) {
   const std::int64_t width = shape.width;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t t = row % shape.tokens, b = row / shape.tokens;
-    const std::int64_t last = std::min(shape.taps - 1, t + shape.before);
+    const std::int64_t last_k = std::min(shape.taps - 1, t + shape.before);
     const T* const token = x + row * width;
     const T* const end_of_before = before != nullptr ? before + (b + 1) * shape.before * width : nullptr;
     for_each_vector<T>(width, [=](const auto& at, std::int64_t i) HWY_ATTR {
       auto sum = hn::Mul(at.Load(weight + i), at.Load(token + i));
-      for (std::int64_t k = 1; k <= last; ++k) {
+      for (std::int64_t k = 1; k <= last_k; ++k) {
         const T* const earlier = k <= t ? token - k * width : end_of_before - (k - t) * width;
         sum = hn::MulAdd(at.Load(weight + k * width + i), at.Load(earlier + i), sum);
       }
@@ -47,18 +47,18 @@ void causal_conv_backward_rows(const CausalConvShape& shape, std::int64_t begin,
   if (partial != nullptr) std::fill(partial, partial + shape.taps * width, T{0});
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t t = row % shape.tokens;
-    const std::int64_t earlier = std::min(shape.taps - 1, t), later = std::min(shape.taps, shape.tokens - t);
+    const std::int64_t last_k = std::min(shape.taps - 1, t), last_later_k = std::min(shape.taps, shape.tokens - t) - 1;
     const T *const token = x + row * width, *const gradient = dy + row * width;
-    const Sink<T> to{dx ? dx.data + row * width : nullptr, dx.add};
+    const Sink<T> dx_row{dx ? dx.data + row * width : nullptr, dx.add};
     for_each_vector<T>(width, [=](const auto& at, std::int64_t i) HWY_ATTR {
-      if (to) {
+      if (dx_row) {
         auto sum = hn::Mul(at.Load(weight + i), at.Load(gradient + i));
-        for (std::int64_t k = 1; k < later; ++k) {
+        for (std::int64_t k = 1; k <= last_later_k; ++k) {
           sum = hn::MulAdd(at.Load(weight + k * width + i), at.Load(gradient + k * width + i), sum);
         }
-        put_vector(at, to, i, sum);
+        put_vector(at, dx_row, i, sum);
       }
-      for (std::int64_t k = 0; partial != nullptr && k <= earlier; ++k) {
+      for (std::int64_t k = 0; partial != nullptr && k <= last_k; ++k) {
         T* const share = partial + k * width + i;
         at.Store(hn::MulAdd(at.Load(gradient + i), at.Load(token - k * width + i), at.Load(share)), share);
       }

@@ -1,7 +1,8 @@
-// Fused softmax and cross-entropy. With p = softmax(x) over each row of V logits, target t and label smoothing ε:
+// Fused softmax and cross-entropy. With p = softmax(x) over each row x of V logits, target t and label smoothing ε:
 //   loss = −(1 − ε) log p_t − ε/V Σ_j log p_j,   d loss / d x_j = p_j − ε/V − (1 − ε) [j = t].
-// Neither p nor its logarithm is ever stored. Label smoothing: Szegedy et al. 2015, arXiv:1512.00567.
-// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
+// Here [j = t] is 1 where j is the target, else 0. Neither p nor its logarithm is ever stored. Label smoothing: Szegedy
+// et al. 2015, arXiv:1512.00567. T is float or double. No argument is checked; the only exception is Error if
+// MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,18 @@ struct CrossEntropyRows {
   const std::int32_t* targets;  ///< [rows], each in [0, vocabulary) or `ignored`
   std::int32_t ignored;         ///< rows with this target have no loss and no gradient
   double label_smoothing;       ///< ε, in [0, 1]
-  std::int64_t stride = 0;  ///< elements between rows of logits, and of their gradient; 0: as many as a row has columns
+  std::int64_t stride = 0;      ///< elements between rows of logits, and of their gradient; 0: the columns of a row
 };
 
 /// Numbers per row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
-/// target's logit. Together they give the log-sum-exp, and keep 1 − p_t exact where p_t is nearly 1.
+/// target's logit. Together they give the log-sum-exp, and keep 1 − p_t accurate where p_t is nearly 1.
 inline constexpr std::int64_t kCrossEntropyStats = 3;
 
 /// Doubles of scratch that cross_entropy_forward() needs.
 std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
-/// Returns the sum of the losses, in nats and in double, of all rows that are not ignored. logits [rows, vocabulary];
-/// stats [rows, kCrossEntropyStats] is not written for ignored rows. The loss of a row that contains NaN or +Inf is
-/// NaN.
+/// Returns the sum of the losses in nats, added in double precision, of all rows that are not ignored. logits [rows,
+/// vocabulary]; stats [rows, kCrossEntropyStats] is not written for ignored rows. The loss of a row that contains NaN
+/// or +Inf is NaN.
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* stats, double* scratch);
 /// dlogits [rows, vocabulary] = `scale` times the gradient of that sum, 0 for ignored rows; added if the sink adds.
@@ -34,12 +35,13 @@ double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* s
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);
-/// The gradient in columns [begin, end) of the vocabulary alone: logits and dlogits are [rows, end - begin].
+/// The gradient in columns [begin, end) of the vocabulary alone, for logits that are computed piece by piece: logits
+/// and dlogits are [rows, end - begin], targets and stats those of the whole vocabulary.
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits);
-/// Replaces the logits of columns [begin, end) by their gradient, rounded to bfloat16: row i begins where its logits
-/// began, so that rows are 2 · stride bfloat16 numbers apart.
+/// Replaces the logits of columns [begin, end) by their gradient, rounded to bfloat16 for the products that read it:
+/// row i begins where its logits began, so that rows are 2 · stride bfloat16 numbers apart.
 void cross_entropy_backward_rounded(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, float* logits,
                                     const float* stats, double scale);
 

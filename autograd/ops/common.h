@@ -1,4 +1,4 @@
-// Checks that several families of ops share.
+// Checks and small helpers that several families of ops share.
 #pragma once
 
 #include <algorithm>

@@ -19,11 +19,13 @@ namespace maki {
 
 namespace {
 
-constexpr std::pair<const char*, const char*> kVerbAliases[] = {
+// Words of other programs; each only leads to a sentence that names the verb of this one.
+constexpr std::pair<const char*, const char*> kForeignVerbs[] = {
     {"sample", "generate"}, {"complete", "generate"}, {"write", "generate"}, {"chat", "generate"}, {"fit", "train"},
     {"resume", "train"},    {"test", "eval"},         {"validate", "eval"},  {"info", "inspect"},  {"show", "inspect"},
 };
 
+// With this filter all verbs, and not only those that were parsed.
 std::vector<const CLI::App*> verbs_of(const CLI::App& command) {
   return command.get_subcommands([](const CLI::App*) { return true; });
 }
@@ -71,8 +73,8 @@ struct Parser {
   Actions actions;
 };
 
-// What CLI11 parses, the last word first: "help VERB" means "VERB --help", "help" or nothing at all "--help", and
-// "version" "--version".
+// The words in reverse order, as CLI11 wants them, after "help VERB" became "VERB --help", "help" and nothing at all
+// "--help", and "version" "--version".
 std::vector<std::string> words_for_parser(const CLI::App& app, std::vector<std::string> words) {
   if (words.empty()) words = {"help"};
   if (words == std::vector<std::string>{"version"}) words = {"--version"};
@@ -90,12 +92,14 @@ std::vector<std::string> words_for_parser(const CLI::App& app, std::vector<std::
   return words;
 }
 
-// Appends the command and all verbs below it.
+// Appends the command and all verbs below it, unless they are in the list.
 void collect_verbs(const CLI::App& command, std::vector<const CLI::App*>& all) {
   if (std::ranges::find(all, &command) == all.end()) all.push_back(&command);
   for (const CLI::App* verb : verbs_of(command)) collect_verbs(*verb, all);
 }
 
+// The message for an option that `command` does not have: it may belong after the verb, to another verb, or be
+// misspelt.
 std::string unknown_option(const CLI::App& app, const CLI::App& command, const std::string& given) {
   std::vector<const CLI::App*> verbs = {&command};  // the first, so that it wins a tie between equally near names
   collect_verbs(app, verbs);
@@ -125,7 +129,7 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
   const CLI::App* const owner =
       nearest.empty() ? &command
                       : verb_of_name[static_cast<std::size_t>(std::ranges::find(names, nearest) - names.begin())];
-  // A name of three letters is near to almost every other one; that of another verb was hardly meant.
+  // Almost any short word is near to a name of three letters; then that of another verb was hardly meant.
   if (nearest.empty() || (owner != &command && nearest.size() <= 3))
     return fmt::format("{}: unknown option{}", given, see);
   return fmt::format("{}: unknown option; the nearest is --{}{}{}", given, nearest,
@@ -136,7 +140,7 @@ std::string unknown_verb(const CLI::App& command, const std::string& word) {
   const std::vector<std::string> verbs = verb_names(command);
   std::string hint = nearest_hint(word, verbs);
   if (command.get_parent() == nullptr) {
-    for (const auto& [alias, name] : kVerbAliases) {
+    for (const auto& [alias, name] : kForeignVerbs) {
       if (word == alias) hint = fmt::format("; the nearest is {}", name);
     }
     std::error_code ignored;
@@ -165,7 +169,7 @@ std::string parse_error_text(const CLI::ParseError& error) {
                                    : words.substr(0, words.find(':')) + ": needs a value";
 }
 
-// Throws if a verb that consists of verbs was given an option of its own before one of them, where it has no effect.
+// Throws if an option stands before an inner verb, where it has no effect, as in "maki bench --steps 3 gemm".
 void require_options_of_innermost(const CLI::App& verb) {
   if (verb.get_subcommands().empty()) return;
   const CLI::App& inner = *verb.get_subcommands().front();

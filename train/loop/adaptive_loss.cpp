@@ -14,20 +14,20 @@ namespace {
 // Reading a token takes a few microseconds.
 constexpr std::int64_t kMaxCountedTokens = std::int64_t{4} << 20;
 
-// The counts after the end of the training text, or null if `stop` returned true.
+// A mixer that has read the end of the training text; null once `stop` is requested.
 std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const StopRequest& stop) {
-  constexpr std::size_t kTokensBetweenStops = 1 << 14;
+  constexpr std::size_t kTokensBetweenStopChecks = 1 << 14;
   const TokenSpan train = data.train, val = data.val;
   const auto all = static_cast<std::int64_t>(train.size());
   const std::int64_t first = std::max<std::int64_t>(0, all - kMaxCountedTokens);
   const std::vector<std::int32_t> ids = train.ids(static_cast<std::size_t>(first));
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(data.tokenizer->vocab_size()));
-  for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
+  std::vector<std::int64_t> frequencies(static_cast<std::size_t>(data.tokenizer->vocab_size()));
+  for (const std::int32_t id : ids) ++frequencies[static_cast<std::size_t>(id)];
   const std::int64_t expected = all - first + static_cast<std::int64_t>(val.size());
-  auto mixer = std::make_unique<ContextMixer>(*data.tokenizer, counts, expected);
+  auto mixer = std::make_unique<ContextMixer>(*data.tokenizer, frequencies, expected);
   auto join = std::ranges::lower_bound(train.joins(), first);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i % kTokensBetweenStops == 0 && stop.requested()) return nullptr;
+    if (i % kTokensBetweenStopChecks == 0 && stop.requested()) return nullptr;
     if (join != train.joins().end() && *join == first + static_cast<std::int64_t>(i)) {
       mixer->begin_text();
       ++join;
@@ -42,23 +42,23 @@ std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const Sto
 std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Dataset& data,
                                           const AdaptiveOptions& options, const StopRequest& stop) {
   OnlineLearner network(loaded, options.network);
-  const std::unique_ptr<ContextMixer> counts = options.counts ? count_training_text(data, stop) : nullptr;
+  const std::unique_ptr<ContextMixer> mixer = options.counts ? count_training_text(data, stop) : nullptr;
   double network_sum = 0;
   MixedLoss sums;
   std::int64_t targets = 0;
   std::vector<float> probabilities;
   const auto read = [&](const Prediction& p) {
     if (p.begins) {
-      if (counts) counts->begin_text();
-      if (counts) counts->read(p.token);
+      if (mixer) mixer->begin_text();
+      if (mixer) mixer->read(p.token);
       return;
     }
     ++targets;
     network_sum -= p.log_probabilities[static_cast<std::size_t>(p.token)];
-    if (!counts) return;
+    if (!mixer) return;
     probabilities.resize(p.log_probabilities.size());
     std::ranges::transform(p.log_probabilities, probabilities.begin(), [](float x) { return std::exp(x); });
-    const MixedLoss loss = counts->read(p.token, probabilities);
+    const MixedLoss loss = mixer->read(p.token, probabilities);
     sums.counts += loss.counts;
     sums.mixed += loss.mixed;
   };
@@ -66,8 +66,8 @@ std::optional<AdaptiveLoss> adaptive_loss(const LoadedModel& loaded, const Datas
   if (stop.requested()) return std::nullopt;
   const double n = static_cast<double>(std::max<std::int64_t>(1, targets));
   AdaptiveLoss loss{.network = network_sum / n, .counts = {}, .mixed = {}};
-  if (counts) loss.counts = sums.counts / n;
-  if (counts) loss.mixed = sums.mixed / n;
+  if (mixer) loss.counts = sums.counts / n;
+  if (mixer) loss.mixed = sums.mixed / n;
   loss.targets = targets;
   loss.windows = network.windows();
   loss.window = network.window();
@@ -88,7 +88,8 @@ std::vector<ReportLine> measure_adapting(const AdaptiveLoss& loss, const Adaptiv
     list.push_back({label, fmt::format("{:.4f} nats per token, {:.4f} per character: {}", nats, per_character, what)});
   };
   report("adapting", "network", loss.network,
-         fmt::format("the network, which learned every {} after predicting them", pluralize(loss.window, "token")));
+         fmt::format("the network, which learned from each window of {} after predicting it",
+                     pluralize(loss.window, "token")));
   if (loss.counts) {
     report("counts", "counts", *loss.counts,
            own ? "counts of the training text and of what was read before" : "counts of what was read before");

@@ -64,7 +64,7 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
 std::optional<StepReport> Trainer::step(const StopRequest& stop) {
   const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
   double sum = 0;
-  CarriedStates::Rewind carried(carried_);
+  CarriedStates::Rewind rewind(carried_);
   store().clear_gradients();
   tree_.clear();
   for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
@@ -75,20 +75,20 @@ std::optional<StepReport> Trainer::step(const StopRequest& stop) {
   if (config_.grad_accum > 1) store().set_gradients(tree_.take());
 
   const double loss = sum * scale, norm = grad_norm(store()), rate = learning_rate_at(schedule_, steps_);
-  if (!std::isfinite(loss)) diverged("loss", loss, scale, carried);
-  if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, carried);
+  if (!std::isfinite(loss)) diverged("loss", loss, scale, rewind);
+  if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, rewind);
   const double row_norm = row_grad_norm(store());
-  if (!std::isfinite(row_norm)) diverged("norm of the n-gram gradient", row_norm, scale, carried);
+  if (!std::isfinite(row_norm)) diverged("norm of the n-gram gradient", row_norm, scale, rewind);
   optimizer().step(rate, clip_factor(norm, config_.grad_clip));
-  carried.commit();
+  rewind.commit();
   ++steps_;
   return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
 
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
 // first.
-void Trainer::diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried) {
-  carried.rollback();
+void Trainer::diverged(const char* what, double value, double scale, CarriedStates::Rewind& rewind) {
+  rewind.rollback();
   store().clear_gradients();
   tape_.inspect(true);
   for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
@@ -118,7 +118,7 @@ double Trainer::next_loss() {
   task_.fill(steps_, 0, batch_);
   const ProductPrecision precision(model().precision);
   const AsRecorded rounding;
-  const CarriedStates::Rewind carried(carried_);
+  const CarriedStates::Rewind rewind(carried_);  // never committed
   return model().loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0)).item();
 }
 

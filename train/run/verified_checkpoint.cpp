@@ -97,9 +97,10 @@ std::vector<Verdict> verify_run(const RunDirectory& run) {
     for (const std::int64_t step : steps) {
       const std::string path = run.checkpoint_file(step);
       const Verdict verdict = verdict_on(path, [&] { VerifiedCheckpoint(run, path); });
+      // No verdict on a checkpoint that a running training has deleted meanwhile.
       if (verdict.fault.empty() || file_exists(path)) list.push_back(verdict);
     }
-  } while (list.empty() && !steps.empty());  // all of them were deleted: there are newer ones
+  } while (list.empty() && !steps.empty());  // a running training deleted all of them, so there are newer ones
   return list;
 }
 

@@ -1,6 +1,6 @@
 // Backward attention (see attention.h). The forward pass is y = (p ∘ keep) v with p = softmax(scale · q kᵀ) and the
-// dropout factors keep; p is recomputed from q, k and the saved lse. With r_t = Σ_c y[t,c] · dy[t,c], which equals
-// Σ_s p ∘ dp:
+// dropout factors keep; p is recomputed from q, k and lse, a base-2 logarithm (attention.h). With
+// r_t = Σ_c y[t,c] · dy[t,c], which equals Σ_s p ∘ dp:
 //
 //   dp = (dy vᵀ) ∘ keep      ds = p ∘ (dp − r)
 //   dv = (p ∘ keep)ᵀ dy      dq = scale · ds k      dk = scale · dsᵀ q
@@ -8,9 +8,9 @@
 // (Dao et al. 2022, arXiv:2205.14135, algorithm 4). Every pair of a query tile and a key block is computed once and
 // adds to dq of its tile and to dk and dv of its block, in an order that depends on the shape alone. If there are many
 // heads, one thread computes a whole head, or all heads that share their keys and values. If there are few, or very
-// long ones, each head is cut into n × n pieces, and step w of n computes in parallel those with query piece + key
-// piece = w mod n, no two of which share a row. With a position term they have no distance in common either if their
-// sum is w, so there are 2n − 1 steps.
+// long ones (plan.h), each head is cut into n × n pieces, and step w of n computes in parallel those with query piece +
+// key piece = w mod n, no two of which share a row. With a position term, pieces of one step must not share a distance
+// either, which holds for those whose sum is exactly w, so there are 2n − 1 steps.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -86,9 +86,9 @@ struct VectorBackward {
     const PackSource<T> dy{head.dy + t * head.dy_stride, head.dy_stride, nullptr, nullptr, head.rounds_operands};
     s.dy_finite[tile] = pack_head_rows(dy, rows, columns, T{1}, s.dy + t * ld, ld);
     std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTileQueries) * ld, T{0});
-    for (std::int64_t r = t; r < t + rows; ++r) {
-      s.row_sum[r] =
-          dot_minus_origin(head.dy + r * head.dy_stride, head.y + r * head.y_stride, v_origins.of_row(r), columns);
+    for (std::int64_t row = t; row < t + rows; ++row) {
+      s.row_sum[row] = dot_minus_origin(head.dy + row * head.dy_stride, head.y + row * head.y_stride,
+                                        v_origins.of_row(row), columns);
     }
   }
 
@@ -144,10 +144,12 @@ struct VectorBackward {
     deliver_rows(s.dv + at * ld, ld, &keys, size, head.head_size, T{1}, head.dv.from(at));
   }
 
-  void finish_distances(std::int64_t r, std::int64_t end) const {
-    if (!head.distances || r >= end) return;
-    deliver_rows<T>(relative.dr + r * ld, ld, nullptr, end - r, head.head_size, static_cast<T>(std::numbers::ln2),
-                    {head.dr.data - r * head.dr.stride, -head.dr.stride, head.dr.by});
+  /// The rows of head.dr stand in descending order of distance, hence the negative stride.
+  void finish_distances(std::int64_t begin, std::int64_t end) const {
+    if (!head.distances || begin >= end) return;
+    deliver_rows<T>(relative.dr + begin * ld, ld, nullptr, end - begin, head.head_size,
+                    static_cast<T>(std::numbers::ln2),
+                    {head.dr.data - begin * head.dr.stride, -head.dr.stride, head.dr.by});
   }
 
   void finish_queries(std::int64_t t, std::int64_t rows) const {
@@ -200,7 +202,8 @@ void run_pieces(const BackwardPlan& plan, const AttentionShape& shape, const Run
     });
     for (std::int64_t step = 0; step < plan.steps; ++step) {
       parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
-        // Query pieces in the order first, last, second, …: of two neighbours, about one has work in a causal head.
+        // Query pieces in the order first, last, second, …, so that about one of two neighbouring tasks has work in a
+        // causal head.
         const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
         const std::int64_t keys = plan.key_piece(step, piece);
         if (keys >= 0) run(first + i / n, i / n, worker, piece, keys, BackwardPhase::sweep);
@@ -247,7 +250,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   };
 
   const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), kv_heads = plan.heads / share;
-  // The sums are the same in both ways of distribution, so the number of threads may decide.
+  // Both ways add in the same order, so the number of threads may choose between them.
   if (n > 1 || (share > 1 && kv_heads < workers(plan.heads))) return run_pieces(plan, shape, run);
   const std::int64_t work = (t_size * s_size + t_size + s_size) * (shape.head_size + 8) / 4;
   parallel_for(n * kv_heads, share * work, [&](std::int64_t i, std::int64_t worker) {

@@ -1,6 +1,6 @@
 // The origins that attention subtracts from keys and values (attention.h gives the reason), and the products of early
-// rows: rows that see fewer than seven keys, whose origin therefore differs from that of the packed blocks. Compiled
-// once per SIMD target.
+// rows. Packed blocks have the median of the first seven keys subtracted; a row that sees fewer keys has another
+// origin, so its products read the keys in place. Compiled once per SIMD target.
 #if defined(MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
 #undef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
@@ -19,7 +19,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// to [padded(cols)] = the median of each column over kCount picked rows. It is replaced by 0 beyond the last column,
-/// where it is not finite, and, if kCount is 7, where the middle three values differ by more than half of the median:
+/// where it is not finite, and, if kCount is 7, where the middle three values differ by more than half of |median|:
 /// outliers may then be the majority, and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
 HWY_NOINLINE void column_median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
@@ -44,17 +44,18 @@ HWY_NOINLINE void column_median(const PackSource<T>& from, const std::int64_t* p
   }
 }
 
-/// The three origins of a head's keys or values (see attention.h). Those that no row of the tile uses are left
-/// uninitialized.
+/// The three origins of a head's keys or values (see attention.h): for rows that see one or two keys, three to six, and
+/// more. Those that no row of the tile uses are left uninitialized; a row that sees no key gets `of_one`, in a
+/// product that nothing reads.
 template <class T>
 struct Origins {
-  T *first, *of_three, *of_seven;                       // [padded(head_size)]
+  T *of_one, *of_three, *of_seven;                      // [padded(head_size)]
   std::int64_t first_row_of_three, first_row_of_seven;  // the first rows whose origin is of_three, of_seven
 
   /// `at`: 3 · padded(head_size) elements of scratch.
   Origins(const AttentionTile<T>& tile, T* at)
-      : first(at),
-        of_three(first + padded(tile.head_size)),
+      : of_one(at),
+        of_three(of_one + padded(tile.head_size)),
         of_seven(of_three + padded(tile.head_size)),
         first_row_of_three(tile.first_row_that_sees(3)),
         first_row_of_seven(tile.first_row_that_sees(kKeysForOrigin)) {}
@@ -63,14 +64,14 @@ struct Origins {
   void compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
     const std::int64_t* const picked = tile.first_keys.at.data();
     const PackSource<T> from{rows, stride};
-    if (first_row_of_three > 0 && tile.first_keys.count >= 1) column_median<1>(from, picked, tile.head_size, first);
+    if (first_row_of_three > 0 && tile.first_keys.count >= 1) column_median<1>(from, picked, tile.head_size, of_one);
     if (first_row_of_seven > first_row_of_three) column_median<3>(from, picked, tile.head_size, of_three);
     if (first_row_of_seven < tile.queries) column_median<kKeysForOrigin>(from, picked, tile.head_size, of_seven);
   }
-  void clear(std::int64_t head_size) { std::fill(first, first + 3 * padded(head_size), T{0}); }
+  void clear(std::int64_t head_size) { std::fill(of_one, of_one + 3 * padded(head_size), T{0}); }
 
   const T* of_row(std::int64_t row) const {
-    return row < first_row_of_three ? first : row < first_row_of_seven ? of_three : of_seven;
+    return row < first_row_of_three ? of_one : row < first_row_of_seven ? of_three : of_seven;
   }
 };
 

@@ -14,12 +14,12 @@
 namespace maki {
 namespace {
 
-// Fields that a plan neither uses nor chooses freely.
-constexpr std::string_view kUnused[] = {"out",       "max_steps",  "lr_decay_steps", "keep_last",
-                                        "patience",  "early_stop", "task",           "freeze",
-                                        "lora_rank", "lora_alpha", "lora_targets",   "recompute_blocks"};
+// Fields that are no options of this verb: they do not change a plan, or a plan alone decides them.
+constexpr std::string_view kNotOffered[] = {"out",       "max_steps",  "lr_decay_steps", "keep_last",
+                                            "patience",  "early_stop", "task",           "freeze",
+                                            "lora_rank", "lora_alpha", "lora_targets",   "recompute_blocks"};
 
-// Whether a field can have an effect with what is planned.
+// Whether some model and task that can be planned meet all conditions of the field.
 bool can_matter(const Field& field) {
   return std::ranges::all_of(field.conditions, [](const Condition& condition) {
     const auto allowed = [&](const std::string& value) { return condition.allows(value); };
@@ -32,7 +32,8 @@ bool can_matter(const Field& field) {
 std::vector<std::string> planned_fields() {
   std::vector<std::string> names;
   for (const Field& field : fields()) {
-    if (can_matter(field) && std::ranges::find(kUnused, field.name) == std::end(kUnused)) names.push_back(field.name);
+    if (can_matter(field) && std::ranges::find(kNotOffered, field.name) == std::end(kNotOffered))
+      names.push_back(field.name);
   }
   return names;
 }

@@ -1,4 +1,5 @@
-// Plans for tasks and weights of which only the size or the length is chosen.
+// Plans of runs whose model make_plan() does not choose: choose_size() picks a size from the bytes of data,
+// plan_length() the number of steps that fit into the time.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -40,8 +41,9 @@ class LengthPlanner : Choices {
     plan_.step = timer.time_step(c, task.vocab_sizes());
     choose_rate();
     const TaskRule& rule = task_rule(c);
-    const double passes_per_step = task.epochs(1), passes = rule.most_passes;
-    const auto most = static_cast<std::int64_t>(std::clamp(std::ceil(passes / passes_per_step), 1.0, kMaxCount));
+    const auto most =
+        static_cast<std::int64_t>(std::clamp(std::ceil(rule.most_passes / task.epochs(1)), 1.0, kMaxCount));
+    // Evaluations, whose time is not known yet, are spaced by a first guess without them.
     const auto estimate =
         static_cast<std::int64_t>(std::clamp(request_.seconds / plan_.step.seconds, 1.0, static_cast<double>(most)));
     constexpr std::int64_t kStepsBetween = 20, kMostEvaluations = 10;
@@ -50,7 +52,7 @@ class LengthPlanner : Choices {
     const double counting = rule.predicts_next ? counting_seconds(c, data.train_tokens + data.val_tokens) : 0;
     choose_steps(expected_times(c, task.vocab_sizes(), plan_.step.seconds), extent_of(task), most,
                  request_.seconds - counting,
-                 fmt::format("after {} over the data the model would only learn them by heart", passes_text(passes)));
+                 fmt::format("after {} over the data the model would only memorize it", passes_text(rule.most_passes)));
     plan_.seconds += counting;
     plan_.passes = task.epochs(c.max_steps);
     return std::move(plan_);
@@ -60,7 +62,7 @@ class LengthPlanner : Choices {
   void choose_rate() {
     choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
     if (!request_.has_weights || request_.config.lora_rank > 0) return;
-    choose({{"learning_rate", "0.0003"}}, "weights that have learned already change little");
+    choose({{"learning_rate", "0.0003"}}, "weights that have learned already need small steps");
   }
 
   EvalExtent extent_of(const Task& task) const {
