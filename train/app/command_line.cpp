@@ -48,9 +48,10 @@ const CLI::App& innermost(const CLI::App& app) {
   return parsed.empty() ? app : innermost(*parsed.front());
 }
 
-// The program with its verbs.
+// The program with its verbs, and the options of the verb `only` or, if that is empty, of all.
 struct Parser {
-  Parser() : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
+  explicit Parser(std::string_view only)
+      : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
     app.set_version_flag("--version", version_text(), "Print the version and the commit");
     app.set_help_flag("-h,--help", "Print this help");
     app.formatter(make_help_formatter());
@@ -60,7 +61,7 @@ struct Parser {
         "  maki generate runs/stories-1\n"
         "Help for a verb:\n"
         "  maki VERB --help            (or: maki help VERB)");
-    add_verbs(Command(app, actions));
+    add_verbs(Command(app, actions), only);
     require_verbs(app);
   }
   // A command that does nothing itself needs one of its verbs. More than one verb is never meant: in "maki train plan",
@@ -181,10 +182,16 @@ void require_options_of_innermost(const CLI::App& verb) {
   require_options_of_innermost(inner);
 }
 
-}  // namespace
+// The verb that the words are about. If there is none, a word that is no verb.
+std::string verb_among(const std::vector<std::string>& words) {
+  const auto verb =
+      std::ranges::find_if(words, [](const std::string& word) { return word != "help" && !word.starts_with('-'); });
+  return verb == words.end() ? "help" : *verb;
+}
 
-Action parse_command_line(const std::vector<std::string>& words) {
-  const auto parser = std::make_shared<Parser>();
+// With the options of the verb `only` or, if that is empty, of all verbs.
+Action parse(const std::vector<std::string>& words, std::string_view only) {
+  const auto parser = std::make_shared<Parser>(only);
   CLI::App& app = parser->app;
   try {
     app.parse(words_for_parser(app, words));
@@ -209,6 +216,16 @@ Action parse_command_line(const std::vector<std::string>& words) {
   require_options_of_innermost(app);
   // The action may ask the parser which options were given.
   return [parser, run = parser->actions.at(&innermost(app))] { return run(); };
+}
+
+}  // namespace
+
+Action parse_command_line(const std::vector<std::string>& words) {
+  try {
+    return parse(words, verb_among(words));
+  } catch (const Error&) {
+    return parse(words, "");  // the message may name options of other verbs
+  }
 }
 
 }  // namespace maki

@@ -2,29 +2,56 @@
 
 namespace maki {
 
-// One function per verb, each in its own file, in the order in which help lists them.
-void add_train(const Command& maki);
-void add_plan(const Command& maki);
-void add_generate(const Command& maki);
-void add_fill(const Command& maki);
-void add_embed(const Command& maki);
-void add_classify(const Command& maki);
-void add_eval(const Command& maki);
-void add_attend(const Command& maki);
-void add_positions(const Command& maki);
-void add_inspect(const Command& maki);
-void add_prepare(const Command& maki);
-void add_tokenizer(const Command& maki);
-void add_import(const Command& maki);
-void add_export(const Command& maki);
-void add_gradcheck(const Command& maki);
-void add_bench(const Command& maki);
+// One function per verb, in a file of its own: adds its options and what it does.
+void add_train(const Command& command);
+void add_plan(const Command& command);
+void add_generate(const Command& command);
+void add_fill(const Command& command);
+void add_embed(const Command& command);
+void add_classify(const Command& command);
+void add_eval(const Command& command);
+void add_attend(const Command& command);
+void add_positions(const Command& command);
+void add_inspect(const Command& command);
+void add_prepare(const Command& command);
+void add_tokenizer(const Command& command);
+void add_import(const Command& command);
+void add_export(const Command& command);
+void add_gradcheck(const Command& command);
+void add_bench(const Command& command);
 
-void add_verbs(const Command& maki) {
-  for (const auto add :
-       {add_train, add_plan, add_generate, add_fill, add_embed, add_classify, add_eval, add_attend, add_positions,
-        add_inspect, add_prepare, add_tokenizer, add_import, add_export, add_gradcheck, add_bench})
-    add(maki);
+namespace {
+
+struct Verb {
+  const char *name, *help;
+  void (*add)(const Command& command);
+};
+constexpr Verb kVerbs[] = {
+    {"train", "Train a model on a text, or resume a run", add_train},
+    {"plan", "Show what train --minutes would choose for a text, without training", add_plan},
+    {"generate", "Generate text with a trained model, or translate", add_generate},
+    {"fill", "Show what a masked language model expects in place of each [MASK]", add_fill},
+    {"embed", "Compute contextual vectors of the tokens of texts, and compare them", add_embed},
+    {"classify", "Give each text a label, with the probability that the model assigns to it", add_classify},
+    {"eval", "Measure the loss of a model on a text", add_eval},
+    {"attend", "Draw the attention weights of a trained model on a text", add_attend},
+    {"positions", "Draw sinusoidal positions, their dot products and their wavelengths", add_positions},
+    {"inspect", "Show what a run, a checkpoint or a token file contains", add_inspect},
+    {"prepare", "Encode a text once, into a token file from which training starts at once", add_prepare},
+    {"tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer", add_tokenizer},
+    {"import", "Make a run of a GPT-2 or Llama of another program", add_import},
+    {"export", "Write a model for another program", add_export},
+    {"gradcheck", "Check the gradients of a model against finite differences in float64", add_gradcheck},
+    {"bench", "Benchmark training steps, matrix products or generation against the limits of this machine", add_bench},
+};
+
+}  // namespace
+
+void add_verbs(const Command& maki, std::string_view only) {
+  for (const Verb& verb : kVerbs) {
+    const Command command = maki.add_verb(verb.name, verb.help);
+    if (only.empty() || only == verb.name) verb.add(command);
+  }
 }
 
 }  // namespace maki

@@ -1,11 +1,14 @@
 // The verbs of the command line. Adding one touches its own file and the table in verbs.cpp.
 #pragma once
 
+#include <string_view>
+
 #include "train/app/command.h"
 
 namespace maki {
 
-/// Adds every verb, with its options and what it does.
-void add_verbs(const Command& maki);
+/// Adds every verb, in the order in which help lists them. Options and actions, which take most of the time that the
+/// program needs to start, only those of the verb `only`; if that is empty, of all.
+void add_verbs(const Command& maki, std::string_view only);
 
 }  // namespace maki

@@ -204,8 +204,7 @@ int attend(const AttendOptions& o) {
 
 }  // namespace
 
-void add_attend(const Command& maki) {
-  const Command command = maki.add_verb("attend", "Draw the attention weights of a trained model on a text");
+void add_attend(const Command& command) {
   const auto o = std::make_shared<AttendOptions>();
   o->reading.add_run(command, "run directory or .maki file");
   command

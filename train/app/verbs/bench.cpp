@@ -201,9 +201,7 @@ std::string describe(const Machine& m) {
                      1e-9 * m.copy_bytes_per_second);
 }
 
-void add_bench(const Command& maki) {
-  const Command command = maki.add_verb(
-      "bench", "Benchmark training steps, matrix products or generation against the limits of this machine");
+void add_bench(const Command& command) {
   command.set_footer(kCountingConventions);
   const auto o = std::make_shared<BenchOptions>(command);
   command.add_number("--steps", o->steps, 0, kMaxCount,

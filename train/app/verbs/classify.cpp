@@ -99,9 +99,7 @@ int classify(const ClassifyOptions& o) {
 
 }  // namespace
 
-void add_classify(const Command& maki) {
-  const Command command =
-      maki.add_verb("classify", "Give each text a label, with the probability that the model assigns to it");
+void add_classify(const Command& command) {
   const auto o = std::make_shared<ClassifyOptions>();
   o->reading.add_run(command, "run directory or .maki file of a classifier");
   command.add_argument("TEXT", o->texts, "texts [the lines of standard input]");

@@ -114,8 +114,7 @@ int embed(const EmbedOptions& o) {
 
 }  // namespace
 
-void add_embed(const Command& maki) {
-  const Command command = maki.add_verb("embed", "Compute contextual vectors of the tokens of texts, and compare them");
+void add_embed(const Command& command) {
   const auto o = std::make_shared<EmbedOptions>();
   o->reading.add_run(command, "run directory or .maki file of an encoder");
   command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").require();

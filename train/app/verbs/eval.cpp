@@ -219,8 +219,7 @@ int evaluate_run(const EvalOptions& o) {
 
 }  // namespace
 
-void add_eval(const Command& maki) {
-  const Command command = maki.add_verb("eval", "Measure the loss of a model on a text");
+void add_eval(const Command& command) {
   const auto o = std::make_shared<EvalOptions>(command);
   o->reading.add_run(command, "run directory or .maki file");
   command.add_argument(

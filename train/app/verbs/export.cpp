@@ -31,8 +31,7 @@ int export_run(ExportVerbOptions& o) {
 
 }  // namespace
 
-void add_export(const Command& maki) {
-  const Command command = maki.add_verb("export", "Write a model for another program");
+void add_export(const Command& command) {
   const auto o = std::make_shared<ExportVerbOptions>();
   o->reading.add_run(command, "run directory or .maki file");
   command

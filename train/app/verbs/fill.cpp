@@ -71,8 +71,7 @@ int fill(const FillOptions& o) {
 
 }  // namespace
 
-void add_fill(const Command& maki) {
-  const Command command = maki.add_verb("fill", "Show what a masked language model expects in place of each [MASK]");
+void add_fill(const Command& command) {
   const auto o = std::make_shared<FillOptions>();
   o->reading.add_run(command, "run directory or .maki file of an encoder");
   command.add_option("--text", o->text, "TEXT", "text with one or more [MASK]; each stands for one token").require();

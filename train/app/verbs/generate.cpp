@@ -136,8 +136,7 @@ void add_prompt_options(const Command& command, GenerateVerbOptions& o) {
 
 }  // namespace
 
-void add_generate(const Command& maki) {
-  const Command command = maki.add_verb("generate", "Generate text with a trained model, or translate");
+void add_generate(const Command& command) {
   const auto o = std::make_shared<GenerateVerbOptions>(command);
   add_prompt_options(command, *o);
   command.add_number("--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,

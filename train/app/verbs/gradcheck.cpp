@@ -164,9 +164,7 @@ int run_gradcheck(const GradcheckVerbOptions& o) {
 
 }  // namespace
 
-void add_gradcheck(const Command& maki) {
-  const Command command =
-      maki.add_verb("gradcheck", "Check the gradients of a model against finite differences in float64");
+void add_gradcheck(const Command& command) {
   const auto o = std::make_shared<GradcheckVerbOptions>(command);
   command.add_argument("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
   add_checkpoint_option(command, o->checkpoint);

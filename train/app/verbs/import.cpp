@@ -58,8 +58,7 @@ int import_model(ImportOptions& o) {
 
 }  // namespace
 
-void add_import(const Command& maki) {
-  const Command command = maki.add_verb("import", "Make a run of a GPT-2 or Llama of another program");
+void add_import(const Command& command) {
   const auto o = std::make_shared<ImportOptions>();
   command
       .add_argument("PATH", o->path,

@@ -168,8 +168,7 @@ int inspect(const InspectOptions& o) {
 
 }  // namespace
 
-void add_inspect(const Command& maki) {
-  const Command command = maki.add_verb("inspect", "Show what a run, a checkpoint or a token file contains");
+void add_inspect(const Command& command) {
   const auto o = std::make_shared<InspectOptions>();
   command.add_argument("PATH", o->path, "run directory, .maki file, or token file").require();
   command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",

@@ -92,8 +92,7 @@ int plan_for_text(const PlanOptions& o) {
 
 }  // namespace
 
-void add_plan(const Command& maki) {
-  const Command command = maki.add_verb("plan", "Show what train --minutes would choose for a text, without training");
+void add_plan(const Command& command) {
   const auto o = std::make_shared<PlanOptions>(command);
   add_corpus_argument(command, o->corpus).require();
   command.add_option(

@@ -64,9 +64,7 @@ int positions(const PositionsOptions& o) {
 
 }  // namespace
 
-void add_positions(const Command& maki) {
-  const Command command =
-      maki.add_verb("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
+void add_positions(const Command& command) {
   const auto o = std::make_shared<PositionsOptions>();
   command.add_number("--base", o->base, 0, kMaxPositionBase, "NUMBER",
                      "base of the wavelengths (the --position-base of a model)");

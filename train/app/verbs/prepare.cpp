@@ -95,9 +95,7 @@ int prepare(const PrepareVerbOptions& o) {
 
 }  // namespace
 
-void add_prepare(const Command& maki) {
-  const Command command =
-      maki.add_verb("prepare", "Encode a text once, into a token file from which training starts at once");
+void add_prepare(const Command& command) {
   const auto o = std::make_shared<PrepareVerbOptions>(command);
   add_corpus_argument(command, o->corpus).require();
   command.add_option("--out", o->out, "PATH", "token file to write, or directory for the formats nanogpt and llm.c")

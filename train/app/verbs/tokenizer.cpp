@@ -256,9 +256,7 @@ void add_tokenizer_inspect(const Command& tokenizer) {
 
 }  // namespace
 
-void add_tokenizer(const Command& maki) {
-  const Command command =
-      maki.add_verb("tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer");
+void add_tokenizer(const Command& command) {
   add_tokenizer_train(command);
   add_tokenizer_encode(command);
   add_tokenizer_decode(command);

@@ -9,8 +9,7 @@
 
 namespace maki {
 
-void add_train(const Command& maki) {
-  const Command command = maki.add_verb("train", "Train a model on a text, or resume a run");
+void add_train(const Command& command) {
   const auto options = std::make_shared<TrainOptions>(command);
   add_corpus_argument(command, options->corpus);
   command.add_option(
