@@ -93,7 +93,7 @@ std::int64_t activations_per_token(const TransformerConfig& c) {
 }
 
 Block::Block(const Scope& scope, const BlockOptions& o)
-    : residual{o.norm_order, {o.dropout}},
+    : residual(o),
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       conv_1(conv_or_none(scope / "conv_1", o)),
       attn(scope / "attn", o),

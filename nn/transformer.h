@@ -40,8 +40,7 @@ BlockOptions block_options(const TransformerConfig& config, DType dtype, bool ca
 
 /// A residual connection: x + f(norm(x)), or norm(x + f(x)) in post-norm order, with dropout on the output of f.
 struct Residual {
-  NormOrder order = NormOrder::pre;
-  Dropout drop = {};
+  explicit Residual(const BlockOptions& options) : order(options.norm_order), drop{options.dropout} {}
 
   /// f maps [B, T, C] to [B, T, C].
   template <class F>
@@ -49,6 +48,9 @@ struct Residual {
     if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
     return norm(add(x, drop(f(x))));
   }
+
+  NormOrder order;
+  Dropout drop;
 };
 
 /// Elements that the ops of a Block save per token for backward: two norms (2C), packed projections (C and twice the
