@@ -28,7 +28,7 @@ Tensor CrossAttention::operator()(const Tensor& x, const CrossKeys& source) cons
 }
 
 DecoderBlock::DecoderBlock(const Scope& scope, const BlockOptions& o)
-    : residual{o.norm_order, {o.dropout}},
+    : residual(o),
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       attn(scope / "attn", causal(o)),
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),

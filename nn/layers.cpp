@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
-#include "nn/names.h"
 
 namespace maki {
 namespace {
@@ -46,8 +45,6 @@ RmsNorm::RmsNorm(const Scope& scope, std::int64_t cols, double epsilon)
 
 const char* to_string(NormKind kind) { return kind == NormKind::layer ? "layer" : "rms"; }
 
-NormKind norm_kind_named(std::string_view name) { return value_named("norm", kNormKinds, name); }
-
 Norm::Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias, double epsilon)
     : form(kind == NormKind::layer
                ? std::variant<LayerNorm, RmsNorm>(std::in_place_type<LayerNorm>, scope, cols, with_bias, epsilon)
@@ -70,8 +67,6 @@ const char* to_string(Activation activation) {
   }
   return "";
 }
-
-Activation activation_named(std::string_view name) { return value_named("activation", kActivations, name); }
 
 namespace {
 

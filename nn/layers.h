@@ -8,7 +8,6 @@
 
 #include <array>
 #include <optional>
-#include <string_view>
 #include <variant>
 
 #include "autograd/ops.h"
@@ -75,8 +74,6 @@ enum class NormKind : std::uint8_t { layer, rms };
 inline constexpr std::array kNormKinds = {NormKind::layer, NormKind::rms};
 /// "layer" or "rms".
 const char* to_string(NormKind kind);
-/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
-NormKind norm_kind_named(std::string_view name);
 
 /// A LayerNorm or an RmsNorm (which has no bias): [… C] → [… C].
 struct Norm {
@@ -102,8 +99,6 @@ inline constexpr std::array kActivations = {Activation::gelu,         Activation
                                             Activation::relu_squared, Activation::silu,      Activation::swiglu};
 /// "gelu", "gelu_tanh", "relu", "relu_squared", "silu" or "swiglu".
 const char* to_string(Activation activation);
-/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
-Activation activation_named(std::string_view name);
 /// Columns that the activation takes for each column that it returns.
 constexpr std::int64_t columns_per_output(Activation activation) { return activation == Activation::swiglu ? 2 : 1; }
 /// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()), unless the layer

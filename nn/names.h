@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const std::array<Enum, N>& values) {
 /// The value whose to_string() is `name`. Throws Error, which lists all names and suggests the most similar one if any
 /// is near (nearest_hint()), if there is none; `what` says what is being named.
 template <class Enum, std::size_t N>
-Enum value_named(const char* what, const std::array<Enum, N>& values, std::string_view name) {
+Enum value_named(std::string_view what, const std::array<Enum, N>& values, std::string_view name) {
   for (const Enum value : values) {
     if (name == to_string(value)) return value;
   }

@@ -41,11 +41,11 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
-std::string orders_text(const std::vector<std::int64_t>& orders) {
+}  // namespace
+
+std::string ngram_orders_text(const std::vector<std::int64_t>& orders) {
   return orders.empty() ? "none" : fmt::format("{}", fmt::join(orders, ","));
 }
-
-}  // namespace
 
 std::vector<std::int64_t> ngram_orders_named(std::string_view text) {
   std::vector<std::int64_t> orders;
@@ -58,7 +58,7 @@ std::vector<std::int64_t> ngram_orders_named(std::string_view text) {
     at = next == end ? end : next + 1;
   }
   const bool ascending = std::ranges::adjacent_find(orders, std::ranges::greater_equal()) == orders.end();
-  check(orders_text(orders) == text && ascending &&
+  check(ngram_orders_text(orders) == text && ascending &&
             (orders.empty() || (orders.front() >= 2 && orders.back() <= kMaxNgramTableOrder)),
         "ngram_orders: must be none or ascending numbers from 2 to {} with commas, such as 2,3,4; got {}",
         kMaxNgramTableOrder, text);

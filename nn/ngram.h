@@ -30,6 +30,8 @@ inline constexpr std::int64_t kMaxNgramTableOrder = 8;
 /// The orders in a text such as "2,3,4"; none if it is "none". Throws Error, with the name of the option, for any other
 /// text, also an empty one, and for orders that are not ascending or out of range.
 std::vector<std::int64_t> ngram_orders_named(std::string_view text);
+/// The inverse of ngram_orders_named().
+std::string ngram_orders_text(const std::vector<std::int64_t>& orders);
 
 /// The last tokens that a model has read, from which the n-grams and the prior of the next ones begin: what a state of
 /// generation keeps.

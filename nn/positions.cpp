@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "autograd/core/check.h"
-#include "nn/names.h"
 
 namespace maki {
 namespace {
@@ -44,8 +43,6 @@ const char* to_string(Positions positions) {
   }
   return "";
 }
-
-Positions positions_named(std::string_view name) { return value_named("positions", kPositions, name); }
 
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype, std::int64_t first) {
   Tensor table = empty({length, n_embd}, dtype);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <vector>
 
 #include "autograd/tensor.h"
@@ -22,8 +21,6 @@ inline constexpr std::array kPositions = {Positions::learned, Positions::sinusoi
                                           Positions::none};
 /// "learned", "sinusoidal", "rotary" or "none".
 const char* to_string(Positions positions);
-/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
-Positions positions_named(std::string_view name);
 
 /// Sinusoidal positions first … first + length − 1: [length, n_embd]. Columns 2i and 2i+1 of position t are the sine
 /// and the cosine of the angle t / base^(2i/n_embd); if n_embd is odd, the last column is a sine. Section 3.5, where

@@ -27,7 +27,7 @@ Tensor DistanceAttention::attend(const Tensor& x, const Tensor& kv, const Tensor
 
 DistanceBlock::DistanceBlock(const Scope& scope, const BlockOptions& o,
                              const std::shared_ptr<const PositionTable>& encodings)
-    : residual{o.norm_order, {o.dropout}},
+    : residual(o),
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       attn(scope / "attn", o, encodings),
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),

@@ -17,7 +17,7 @@ TokenInput::TokenInput(const Scope& scope, const TransformerConfig& c, double fa
   if (c.positions == Positions::sinusoidal) {
     sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
   }
-  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
+  if (!c.ngram_orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram());
 }
 
 Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start,

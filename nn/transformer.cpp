@@ -1,9 +1,9 @@
 #include "nn/transformer.h"
 
+#include <cmath>
+
 #include "autograd/core/check.h"
-#include "autograd/core/parallel.h"
 #include "nn/generate/kv_cache.h"
-#include "nn/names.h"
 
 namespace maki {
 namespace {
@@ -35,17 +35,14 @@ Initializer BlockOptions::initial_weights(std::int64_t in, std::int64_t out, dou
   return init::normal(init == Init::gpt2 ? gpt2 : std::sqrt(2 / static_cast<double>(in + out)));
 }
 
-std::int64_t BlockOptions::hidden_width() const {
-  return ffn_width > 0 ? ffn_width : feed_forward_width(n_embd, activation);
-}
-
 Initializer BlockOptions::initial_residual_weights(std::int64_t in, std::int64_t out) const {
   return zero_projections ? init::constant(0) : initial_weights(in, out, projection_std);
 }
 
-const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
-
-NormOrder norm_order_named(std::string_view name) { return value_named("norm_order", kNormOrders, name); }
+BlockOptions block_options(const TransformerConfig& c, DType dtype, bool causal, Init init) {
+  return {c, causal, kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)), init,
+          rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
+}
 
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
     : options(attention_options(o)),
@@ -72,10 +69,6 @@ Tensor MultiHeadAttention::project(const Tensor& x, std::int64_t first) const {
   return maki::rotary(normal, rotary->rows(first, first + x.shape()[1]), heads);
 }
 
-std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
-  return activation == Activation::swiglu ? 16 * ceil_div(8 * n_embd, 3 * 16) : 4 * n_embd;
-}
-
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
       c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * o.hidden_width(), o.bias,
@@ -83,18 +76,24 @@ FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
       c_proj(scope / "c_proj", o.hidden_width(), o.n_embd, o.bias,
              o.initial_residual_weights(o.hidden_width(), o.n_embd)) {}
 
-std::int64_t saved_by_block(const BlockOptions& o) {
+std::int64_t saved_by_block(const TransformerConfig& o) {
   const std::int64_t copies = o.activation == Activation::relu ? 1 : 1 + columns_per_output(o.activation);
   const std::int64_t extras = (o.qk_norm ? o.qkv_width() + 2 * o.n_head : 0) + (o.conv_width > 0 ? 2 * o.n_embd : 0);
   return 5 * o.n_embd + o.qkv_width() + copies * o.hidden_width() + extras + o.n_head + 4;
 }
 
-std::int64_t passing_in_block(const BlockOptions& o) {
+std::int64_t passing_in_block(const TransformerConfig& o) {
   return (1 + columns_per_output(o.activation)) * o.hidden_width() + o.n_embd;
 }
 
+std::int64_t activations_per_token(const TransformerConfig& c) {
+  const std::int64_t block = saved_by_block(c);
+  const std::int64_t blocks = c.recompute_blocks ? c.n_layer * c.n_embd + block : c.n_layer * block;
+  return blocks + 2 * c.n_embd + passing_in_block(c) + c.n_embd * c.ngram().activation_vectors();
+}
+
 Block::Block(const Scope& scope, const BlockOptions& o)
-    : residual{o.norm_order, {o.dropout}},
+    : residual(o),
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       conv_1(conv_or_none(scope / "conv_1", o)),
       attn(scope / "attn", o),

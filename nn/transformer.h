@@ -7,24 +7,12 @@
 #include <memory>
 #include <optional>
 
-#include "nn/layers.h"
-#include "nn/positions.h"
 #include "nn/short_conv.h"
+#include "nn/transformer_config.h"
 
 namespace maki {
 
 class KvLayer;
-
-/// Where a residual connection around f applies its norm.
-enum class NormOrder : std::uint8_t {
-  pre,  ///< x + f(norm(x)): GPT-2; Xiong et al. 2020, arXiv:2002.04745
-  post  ///< norm(x + f(x)): the original Transformer
-};
-inline constexpr std::array kNormOrders = {NormOrder::pre, NormOrder::post};
-/// "pre" or "post".
-const char* to_string(NormOrder order);
-/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
-NormOrder norm_order_named(std::string_view name);
 
 /// How the weights of projections are drawn.
 enum class Init : std::uint8_t {
@@ -32,50 +20,27 @@ enum class Init : std::uint8_t {
   xavier  ///< from N(0, 2 / (in + out)); q‖k‖v is one matrix, gate and up are two: Glorot and Bengio 2010
 };
 
-/// The options of the blocks of one model.
-struct BlockOptions {
-  std::int64_t n_embd = 0, n_head = 1;
-  std::int64_t n_kv_head = 0;       ///< heads of keys and values in self-attention, see Attention; 0: n_head
-  bool causal = true, bias = true;  ///< bias: linear layers and layer norms have biases
-  double dropout = 0;               ///< probability, for the attention weights and the outputs of the residual branches
-  Activation activation = Activation::gelu;
-  NormOrder norm_order = NormOrder::pre;
-  NormKind norm = NormKind::layer;
+/// The options of the blocks of one model: those of its configuration, and what the model itself decides.
+struct BlockOptions : TransformerConfig {
+  bool causal = true;
   /// Of the initial weights of the two projections that end in the residual path; only for Init::gpt2.
   double projection_std = kInitStd;
   Init init = Init::gpt2;
-  // Parts that GPT-2 does not have. What each of them brings: docs/learning.md.
-  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
-  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
-  bool qk_norm = false;
-  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
-  /// identity (in post-norm order, two norms).
-  bool zero_projections = false;
-  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
-  /// kMaxConvWidth; 0: none.
-  std::int64_t conv_width = 0;
-
-  std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
-  double norm_epsilon = kNormEpsilon;  ///< of the norms
-
-  /// The hidden width F of the feed-forward network.
-  std::int64_t hidden_width() const;
-  /// The columns of keys, as many as values have, and those of packed q‖k‖v.
-  std::int64_t kv_width() const { return n_kv_head == 0 ? n_embd : n_embd / n_head * n_kv_head; }
-  std::int64_t qkv_width() const { return n_embd + 2 * kv_width(); }
+  /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
+  std::shared_ptr<const PositionTable> rotary = nullptr;
 
   /// The initial weights [out, in] of a projection, with standard deviation `gpt2` for Init::gpt2.
   Initializer initial_weights(std::int64_t in, std::int64_t out, double gpt2 = kInitStd) const;
   /// The initial weights [out, in] of a projection that ends in the residual path.
   Initializer initial_residual_weights(std::int64_t in, std::int64_t out) const;
-  /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
-  std::shared_ptr<const PositionTable> rotary = nullptr;
 };
+/// Throws Error, if positions are rotary, for a position_base that is not above 1 and for heads of an odd number of
+/// columns.
+BlockOptions block_options(const TransformerConfig& config, DType dtype, bool causal = true, Init init = Init::gpt2);
 
 /// A residual connection: x + f(norm(x)), or norm(x + f(x)) in post-norm order, with dropout on the output of f.
 struct Residual {
-  NormOrder order = NormOrder::pre;
-  Dropout drop = {};
+  explicit Residual(const BlockOptions& options) : order(options.norm_order), drop{options.dropout} {}
 
   /// f maps [B, T, C] to [B, T, C].
   template <class F>
@@ -83,15 +48,21 @@ struct Residual {
     if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
     return norm(add(x, drop(f(x))));
   }
+
+  NormOrder order;
+  Dropout drop;
 };
 
 /// Elements that the ops of a Block save per token for backward: two norms (2C), packed projections (C and twice the
 /// width of keys), attention (C), the hidden layer with its derivative or gate‖up (relu keeps only its value), two
 /// residual sums (2C), what qk_norm (q‖k‖v) and convolutions (2C) read, and a few numbers for heads and norms.
-std::int64_t saved_by_block(const BlockOptions& options);
+std::int64_t saved_by_block(const TransformerConfig& config);
 /// Elements per token of the gradients that are alive at the same time in the backward pass of a feed-forward network:
 /// of its hidden layer before and after the activation, and of the residual.
-std::int64_t passing_in_block(const BlockOptions& options);
+std::int64_t passing_in_block(const TransformerConfig& config);
+/// Elements per token that all blocks save, with what stands around them (embeddings and final norm), and those of the
+/// gradients that are alive at the same time. See Model::activation_bytes().
+std::int64_t activations_per_token(const TransformerConfig& config);
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
 /// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With fewer heads of keys and values (n_kv_head = K), k
@@ -118,10 +89,6 @@ struct MultiHeadAttention {
   Parameter* qk_norm;  // gains of the columns of q‖k; or null
   Linear c_proj;
 };
-
-/// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, with which its three matrices have as
-/// many weights as the two of the others (Shazeer 2020, arXiv:2002.05202, section 3), rounded up to a multiple of 16.
-std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
 
 /// Position-wise feed-forward network: c_proj(activation(c_fc(x))), [… C] → [… C]. c_fc is [F, C], or for swiglu
 /// gate‖up [2F, C], where F is hidden_width() of the options. Section 3.3.

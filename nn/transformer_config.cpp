@@ -1,10 +1,15 @@
 #include "nn/transformer_config.h"
 
-#include <cmath>
-
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
 
 namespace maki {
+
+const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
+
+std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
+  return activation == Activation::swiglu ? 16 * ceil_div(8 * n_embd, 3 * 16) : 4 * n_embd;
+}
 
 const TransformerConfig& checked(const char* model, const TransformerConfig& c) {
   check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
@@ -17,33 +22,8 @@ const TransformerConfig& checked(const char* model, const TransformerConfig& c) 
   return c;
 }
 
-BlockOptions block_options(const TransformerConfig& c, DType dtype, bool causal) {
-  return {.n_embd = c.n_embd,
-          .n_head = c.n_head,
-          .n_kv_head = c.n_kv_head,
-          .causal = causal,
-          .bias = c.bias,
-          .dropout = c.dropout,
-          .activation = c.activation,
-          .norm_order = c.norm_order,
-          .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
-          .qk_norm = c.qk_norm,
-          .zero_projections = c.zero_projections,
-          .conv_width = c.conv_width,
-          .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon,
-          .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
-}
-
 double attention_flop(const TransformerConfig& c, std::int64_t length) {
   return 12 * static_cast<double>(c.n_layer * c.n_embd) * static_cast<double>(length);
-}
-
-std::int64_t activations_per_token(const TransformerConfig& c, const BlockOptions& options) {
-  const std::int64_t block = saved_by_block(options);
-  const std::int64_t blocks = c.recompute_blocks ? c.n_layer * c.n_embd + block : c.n_layer * block;
-  return blocks + 2 * c.n_embd + passing_in_block(options) + c.n_embd * c.ngram.activation_vectors();
 }
 
 }  // namespace maki

@@ -1,13 +1,28 @@
-// What the models of nn/models have in common: sizes, the parts of their blocks, and what enters the first one.
+// The options of the models of nn/models: sizes, the parts of their blocks, and what enters the first one.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "nn/layers.h"
 #include "nn/ngram.h"
-#include "nn/transformer.h"
+#include "nn/positions.h"
 
 namespace maki {
+
+/// Where a residual connection around f applies its norm.
+enum class NormOrder : std::uint8_t {
+  pre,  ///< x + f(norm(x)): GPT-2; Xiong et al. 2020, arXiv:2002.04745
+  post  ///< norm(x + f(x)): the original Transformer
+};
+inline constexpr std::array kNormOrders = {NormOrder::pre, NormOrder::post};
+/// "pre" or "post".
+const char* to_string(NormOrder order);
+
+/// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, with which its three matrices have as
+/// many weights as the two of the others (Shazeer 2020, arXiv:2002.05202, section 3), rounded up to a multiple of 16.
+std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
 
 /// The defaults are those of the smallest GPT-2, with 124 million parameters. A model ignores what it has no use for.
 struct TransformerConfig {
@@ -21,11 +36,22 @@ struct TransformerConfig {
   /// With sinusoidal positions, token embeddings are multiplied by √C, as in section 3.4 of Vaswani et al. 2017.
   Positions positions = Positions::learned;
   double position_base = 10000;  ///< of sinusoidal and rotary positions
-  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
-  /// Parts of a block that GPT-2 does not have, and its other numbers, as in BlockOptions.
-  bool qk_norm = false, zero_projections = false;
-  std::int64_t conv_width = 0, ffn_width = 0;
-  double norm_epsilon = kNormEpsilon;
+  /// N-gram embeddings, added to those of the tokens: NgramOptions. Without orders there are none.
+  std::vector<std::int64_t> ngram_orders = {};
+  std::int64_t ngram_rows = 65536;
+  double ngram_dropout = 0;
+  // Parts that GPT-2 does not have. What each of them brings: docs/learning.md.
+  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
+  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
+  bool qk_norm = false;
+  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
+  /// identity (in post-norm order, two norms).
+  bool zero_projections = false;
+  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
+  /// kMaxConvWidth; 0: none.
+  std::int64_t conv_width = 0;
+  std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
+  double norm_epsilon = kNormEpsilon;  ///< of the norms
   /// The logits have a prior (nn/prior.h) that depends on at most this many tokens, the next one included; 0: none.
   std::int64_t ngram_prior = 0;
   /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
@@ -33,10 +59,17 @@ struct TransformerConfig {
   bool recompute_blocks = false;
   std::int64_t n_kv_head = 0;  ///< heads of keys and values, see Attention; must divide n_head; 0: n_head
 
-  /// The columns of keys, as many as values have.
+  NgramOptions ngram() const { return {ngram_orders, ngram_rows, ngram_dropout}; }
+  /// Heads of keys and values, and the heads that share each of them.
+  std::int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
+  std::int64_t heads_per_kv_head() const { return n_head / kv_heads(); }
+  /// The columns of keys, as many as values have, and those of packed q‖k‖v.
   std::int64_t kv_width() const { return n_kv_head == 0 ? n_embd : n_embd / n_head * n_kv_head; }
+  std::int64_t qkv_width() const { return n_embd + 2 * kv_width(); }
+  /// The hidden width F of the feed-forward network.
+  std::int64_t hidden_width() const { return ffn_width > 0 ? ffn_width : feed_forward_width(n_embd, activation); }
   /// How many tokens before a text its n-grams and its prior contain; 0 without them.
-  std::int64_t recent_tokens() const { return std::max(ngram.recent_tokens(), ngram_prior - 1); }
+  std::int64_t recent_tokens() const { return std::max(ngram().recent_tokens(), ngram_prior - 1); }
 };
 
 /// Returns the configuration. Throws Error, with the name of the model, for sizes below 1, for a dropout outside [0,
@@ -44,15 +77,8 @@ struct TransformerConfig {
 /// positions, convolutions and n-grams is checked where these are made.
 const TransformerConfig& checked(const char* model, const TransformerConfig& config);
 
-/// The options of the model's blocks, with Init::gpt2. Throws Error, if positions are rotary, for a position_base that
-/// is not above 1 and for heads of an odd number of columns.
-BlockOptions block_options(const TransformerConfig& config, DType dtype, bool causal = true);
-
 /// Floating-point operations per token of a training step, forward and backward, of the two products of softmax
 /// attention over `length` keys in all layers: 12·L·C·T. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
 double attention_flop(const TransformerConfig& config, std::int64_t length);
-/// Elements per token that blocks with these options save, with what stands around them (embeddings and final norm),
-/// and those of the gradients that are alive at the same time. See Model::activation_bytes().
-std::int64_t activations_per_token(const TransformerConfig& config, const BlockOptions& options);
 
 }  // namespace maki

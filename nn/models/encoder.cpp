@@ -113,8 +113,7 @@ std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t len
   const EncoderConfig& c = encoder.config;
   const std::int64_t tokens = batch * length, size = size_of(encoder.dtype);
   const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
-  return tokens * activations_per_token(c, block_options(c, encoder.dtype)) * size +
-         std::min(logits * size, kMaxLogitsBytes);
+  return tokens * activations_per_token(c) * size + std::min(logits * size, kMaxLogitsBytes);
 }
 
 }  // namespace maki

@@ -17,6 +17,7 @@
 
 #include "nn/model.h"
 #include "nn/token_input.h"
+#include "nn/transformer.h"
 
 namespace maki {
 

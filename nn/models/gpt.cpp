@@ -65,7 +65,7 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) 
 // Logits above kMaxLogitsBytes are computed in chunks, but not those with a prior, of which kPriorCopies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t tokens = batch * length, logits = tokens * config.vocab_size * size_of(dtype);
-  return tokens * activations_per_token(config, block_options(config, dtype)) * size_of(dtype) +
+  return tokens * activations_per_token(config) * size_of(dtype) +
          (prior_gate ? kPriorCopies * logits : std::min(logits, kMaxLogitsBytes));
 }
 

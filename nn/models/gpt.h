@@ -20,6 +20,7 @@
 #include "nn/generate/kv_cache.h"
 #include "nn/model.h"
 #include "nn/token_input.h"
+#include "nn/transformer.h"
 
 namespace maki {
 

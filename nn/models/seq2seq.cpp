@@ -23,12 +23,6 @@ const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
 
 double embedding_std(const TransformerConfig& c) { return 1 / std::sqrt(static_cast<double>(c.n_embd)); }
 
-BlockOptions xavier_block_options(const TransformerConfig& c, DType dtype) {
-  BlockOptions options = block_options(c, dtype, /*causal=*/false);
-  options.init = Init::xavier;
-  return options;
-}
-
 TokenInput input_of(const Scope& scope, TransformerConfig c, std::int64_t vocab_size) {
   c.vocab_size = vocab_size;
   return TokenInput(scope, c, std::sqrt(static_cast<double>(c.n_embd)), embedding_std(c));
@@ -46,7 +40,7 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
       target_input(input_of(scope / "decoder", c, c.vocab_size)) {
   const Scope left = scope / "encoder", right = scope / "decoder";
   if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
-  const BlockOptions options = xavier_block_options(c, dtype);
+  const BlockOptions options = block_options(c, dtype, /*causal=*/false, Init::xavier);
   for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, options);
   for (std::int64_t i = 0; i < c.n_layer; ++i) decoder.emplace_back(right / "h" / i, options);
   if (c.norm_order == NormOrder::pre) {
@@ -103,11 +97,10 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
 // embeddings and final norms. Alive at once in backward: also the gradient of the memory.
 std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const Seq2SeqConfig& c = seq2seq.config;
-  const BlockOptions options = block_options(c, seq2seq.dtype);
   const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(seq2seq.dtype);
   const std::int64_t cross = 6 * width + c.n_head + 2;
-  const std::int64_t saved = c.n_layer * (2 * saved_by_block(options) + cross) + 4 * width;
-  const std::int64_t passing = passing_in_block(options) + width + 2 * width * c.ngram.activation_vectors();
+  const std::int64_t saved = c.n_layer * (2 * saved_by_block(c) + cross) + 4 * width;
+  const std::int64_t passing = passing_in_block(c) + width + 2 * width * c.ngram().activation_vectors();
   return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitsBytes);
 }
 

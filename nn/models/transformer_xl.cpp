@@ -107,12 +107,11 @@ double TransformerXlModel::attention_flop(std::int64_t length) const {
 // keys, values and distances.
 std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const TransformerXlConfig& c = net.config;
-  const BlockOptions options = block_options(without_positions(c), net.dtype);
   const std::int64_t width = c.n_embd, tokens = batch * length, keys = batch * (length + c.memory);
-  const std::int64_t by_token = tokens * (saved_by_block(options) - 2 * width);
+  const std::int64_t by_token = tokens * (saved_by_block(c) - 2 * width);
   const std::int64_t by_key = keys * (c.memory > 0 ? 3 : 2) * width + (length + c.memory) * width;
-  const std::int64_t passing = std::max(tokens * passing_in_block(options), 3 * tokens * width + 3 * keys * width) +
-                               tokens * width * c.ngram.activation_vectors();
+  const std::int64_t passing = std::max(tokens * passing_in_block(c), 3 * tokens * width + 3 * keys * width) +
+                               tokens * width * c.ngram().activation_vectors();
   const std::int64_t logits = tokens * c.vocab_size * size_of(net.dtype);
   return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
          (net.prior_gate ? kPriorCopies * logits : std::min(logits, kMaxLogitsBytes));

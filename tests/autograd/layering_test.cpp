@@ -119,6 +119,7 @@ TEST_CASE("trainer, evaluation, checkpoints, benchmarks and the command line nam
   int lines = 0;
   for (const Line& line : lines_below("train")) {
     if (line.file.starts_with("train/run/config/models.")) continue;  // the registry
+    if (line.file == "train/run/config/config.h") continue;           // the options of all models are fields
     INFO(line.file << ": " << line.text);
     REQUIRE_FALSE(std::regex_search(line.text, model));
     ++lines;

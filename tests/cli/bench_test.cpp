@@ -96,13 +96,13 @@ TEST_CASE("every kind of step is verified before it is timed") {
   tiny.config.batch_size = 3;
   fill_dependent_defaults(tiny.config);
   std::vector<Workload> kinds(7, tiny);
-  kinds[1].config.dtype = "float64";
+  kinds[1].config.dtype = DType::float64;
   kinds[2].config.dropout = 0.3;
   kinds[2].config.grad_accum = 2;
   kinds[3].config.tie_weights = false;
   kinds[3].config.label_smoothing = 0.1;
   kinds[4].config.optimizer = "sgd";
-  kinds[5].config.activation = "gelu_tanh";
+  kinds[5].config.activation = Activation::gelu_tanh;
   kinds[6].vocab_size = 65;  // its loss is strongly curved along the gradient
   kinds[6].config.n_layer = 1;
   kinds[6].config.n_head = 4;

@@ -129,9 +129,9 @@ TEST_CASE("the hooks count each kind of allocation") {
 
 TEST_CASE("after two steps a training step allocates no memory") {
   for (const auto& [n_embd, block_size, dtype, optimizer] :
-       {std::tuple{16, 16, "float32", "adamw"}, std::tuple{272, 136, "float32", "adamw"},
-        std::tuple{24, 40, "float64", "adamw"}, std::tuple{16, 16, "float32", "muon"},
-        std::tuple{72, 16, "float64", "muon"}}) {
+       {std::tuple{16, 16, DType::float32, "adamw"}, std::tuple{272, 136, DType::float32, "adamw"},
+        std::tuple{24, 40, DType::float64, "adamw"}, std::tuple{16, 16, DType::float32, "muon"},
+        std::tuple{72, 16, DType::float64, "muon"}}) {
     Config config = config_of(n_embd, block_size);
     config.dtype = dtype;
     config.optimizer = optimizer;
@@ -142,7 +142,7 @@ TEST_CASE("after two steps a training step allocates no memory") {
     counting = true;
     for (int step = 0; step < 5; ++step) trainer.step();
     counting = false;
-    INFO("n_embd " << n_embd << ", block_size " << block_size << ", " << dtype << ", " << optimizer);
+    INFO("n_embd " << n_embd << ", block_size " << block_size << ", " << to_string(dtype) << ", " << optimizer);
     CHECK(news == 0);
     CHECK(mallocs == 0);
     CHECK(mmaps == 0);

@@ -83,7 +83,7 @@ TEST_CASE("linear attention with all extras: step by step equals the parallel pa
   for (const std::int64_t conv_width : {2, 5}) {
     TransformerConfig config = with_extras();
     config.conv_width = conv_width;
-    config.ngram = {.orders = {2, 3}, .rows = 50};
+    config.ngram_orders = {2, 3}, config.ngram_rows = 50;
     ParameterStore store(DType::float64);
     const LinearModel model(Scope(store), {config, parse_attention("elu")});
     store.seal(1);

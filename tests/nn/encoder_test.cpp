@@ -26,7 +26,7 @@ std::vector<EncoderConfig> variants() {
   list[2].bias = false;
   list[3].classes = 3;
   list[4].positions = Positions::rotary;
-  list[5].ngram = {.orders = {2, 3}, .rows = 49};
+  list[5].ngram_orders = {2, 3}, list[5].ngram_rows = 49;
   list[6].n_kv_head = 1;
   list[6].qk_norm = true;
   list[6].ffn_width = 20;
@@ -290,7 +290,7 @@ TEST_CASE("encoder: parameters, their counts, and the memory of a step") {
     REQUIRE(names.contains("lm_head.weight") == !config.tie_weights);
     REQUIRE(names.contains("classifier.weight") == (config.classes > 0));
     std::int64_t looked_up = !config.tie_weights || config.classes > 0 ? 7 * 64 : 0;
-    if (!config.ngram.orders.empty()) looked_up += 2 * 49 * 64;
+    if (!config.ngram_orders.empty()) looked_up += 2 * 49 * 64;
     REQUIRE(flop_per_token(small.wrapped, small.store, 10) ==
             6.0 * static_cast<double>(count - looked_up) + 12.0 * 2 * 64 * 10);
 

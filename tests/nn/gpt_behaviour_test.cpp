@@ -57,7 +57,7 @@ TEST_CASE("every head attends to every earlier position, and to later ones only 
   for (const bool causal : {true, false}) {
     for (std::int64_t head = 0; head < kHeads; ++head) {
       ParameterStore store(DType::float64);
-      const MultiHeadAttention attn(Scope(store), {.n_embd = kWidth, .n_head = kHeads, .causal = causal});
+      const MultiHeadAttention attn(Scope(store), {{.n_head = kHeads, .n_embd = kWidth}, causal});
       const Parameter& input = store.add("x", {1, kTokens, kWidth}, init::normal(1));
       store.seal(2);
       // Only the columns of this head reach the output.
@@ -249,7 +249,7 @@ TEST_CASE("dropout acts in a recording alone: on embeddings, attention weights a
   tape.clear();
 
   ParameterStore store;
-  const MultiHeadAttention attn(Scope(store), {.n_embd = 12, .n_head = 2, .dropout = 0.5});
+  const MultiHeadAttention attn(Scope(store), {{.n_head = 2, .n_embd = 12, .dropout = 0.5}});
   const Parameter& x = store.add("x", {1, 6, 12}, init::normal(1));
   store.seal();
   const Tensor without = attn(x);

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> expected_names(const TransformerConfig& c) {
   std::vector<std::string> names = {"wte.weight"};
   if (c.positions == Positions::learned) names.push_back("wpe.weight");
-  if (!c.ngram.orders.empty()) names.push_back("ngram.weight");
+  if (!c.ngram_orders.empty()) names.push_back("ngram.weight");
   const auto add = [&](const std::string& layer) {
     names.push_back(layer + ".weight");
     const bool norm = layer.find("ln_") != std::string::npos;

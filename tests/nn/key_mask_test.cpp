@@ -17,8 +17,7 @@ constexpr std::int64_t kMaskedBatch = 2, kMaskedTokens = 11, kMaskedWidth = 12;
 
 struct SmallBlock {
   explicit SmallBlock(bool causal, DType dtype = DType::float64)
-      : store(dtype),
-        block(Scope(store), {.n_embd = kMaskedWidth, .n_head = 3, .causal = causal, .projection_std = 0.3}) {
+      : store(dtype), block(Scope(store), {{.n_head = 3, .n_embd = kMaskedWidth}, causal, /*projection_std=*/0.3}) {
     store.seal(/*seed=*/4);
   }
   ParameterStore store;

@@ -5,6 +5,7 @@
 #include <complex>
 #include <functional>
 
+#include "nn/names.h"
 #include "tests/catch.h"
 #include "tests/nn/small_gpt.h"
 
@@ -277,15 +278,19 @@ TEST_CASE("by default a linear layer has PyTorch's initial values") {
 }
 
 TEST_CASE("activations, norms, orders and positions have names") {
-  for (const Activation activation : kActivations) REQUIRE(activation_named(to_string(activation)) == activation);
-  REQUIRE_THROWS_WITH(activation_named("gelu_tan"), ContainsSubstring("gelu_tanh"));
-  for (const Positions positions : kPositions) REQUIRE(positions_named(to_string(positions)) == positions);
-  for (const NormKind kind : kNormKinds) REQUIRE(norm_kind_named(to_string(kind)) == kind);
-  for (const NormOrder order : kNormOrders) REQUIRE(norm_order_named(to_string(order)) == order);
-  REQUIRE_THROWS_WITH(positions_named("rotry"),
+  for (const Activation activation : kActivations) {
+    REQUIRE(value_named("activation", kActivations, to_string(activation)) == activation);
+  }
+  REQUIRE_THROWS_WITH(value_named("activation", kActivations, "gelu_tan"), ContainsSubstring("gelu_tanh"));
+  for (const Positions positions : kPositions) {
+    REQUIRE(value_named("positions", kPositions, to_string(positions)) == positions);
+  }
+  for (const NormKind kind : kNormKinds) REQUIRE(value_named("norm", kNormKinds, to_string(kind)) == kind);
+  for (const NormOrder order : kNormOrders) REQUIRE(value_named("norm_order", kNormOrders, to_string(order)) == order);
+  REQUIRE_THROWS_WITH(value_named("positions", kPositions, "rotry"),
                       "positions: must be one of learned, sinusoidal, rotary, none; got rotry; the nearest is rotary");
-  REQUIRE_THROWS_WITH(norm_kind_named("batch"), "norm: must be one of layer, rms; got batch");
-  REQUIRE_THROWS_WITH(norm_order_named("before"),
+  REQUIRE_THROWS_WITH(value_named("norm", kNormKinds, "batch"), "norm: must be one of layer, rms; got batch");
+  REQUIRE_THROWS_WITH(value_named("norm_order", kNormOrders, "before"),
                       ContainsSubstring("norm_order: must be one of pre, post; got before"));
 }
 

@@ -60,12 +60,13 @@ TEST_CASE("PyTorch: rotary positions pair the halves of a head, as in transforme
 TEST_CASE("PyTorch: a block with RMS norms, rotary positions and SwiGLU") {
   const Fixture f = read_fixture("llama_block");
   ParameterStore store(DType::float64);
-  const Block block(Scope(store), {.n_embd = 12,
-                                   .n_head = 2,
-                                   .bias = false,
-                                   .activation = Activation::swiglu,
-                                   .norm = NormKind::rms,
-                                   .rotary = std::make_shared<PositionTable>(rotary_angles, 6, 10000, DType::float64)});
+  const TransformerConfig config{.n_head = 2,
+                                 .n_embd = 12,
+                                 .bias = false,
+                                 .activation = Activation::swiglu,
+                                 .norm = NormKind::rms,
+                                 .positions = Positions::rotary};
+  const Block block(Scope(store), block_options(config, DType::float64));
   store.seal(1);
   for (const auto& parameter : store.parameters()) {
     const Tensor& value = f[parameter->name()];

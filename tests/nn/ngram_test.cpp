@@ -105,7 +105,7 @@ TEST_CASE("recent tokens are the last ones, however they arrive, and continue n-
 TEST_CASE("a model with tables begins as the model without them, and only the rows of its batch learn") {
   TransformerConfig config = kSmall;
   SmallGpt plain(config);
-  config.ngram = {.orders = {2, 3}, .rows = 49};
+  config.ngram_orders = {2, 3}, config.ngram_rows = 49;
   SmallGpt gpt(config);
   const Tensor ids = tensor(std::vector<std::int32_t>{1, 2, 1, 2, 1}, {1, 5});
   REQUIRE(same_bits(gpt.model.logits(ids), plain.model.logits(ids)));

@@ -109,7 +109,7 @@ TEST_CASE("seq2seq: dropout acts in a recording alone: on both embeddings, atten
 
   // Attention weights of cross-attention too.
   ParameterStore store;
-  const CrossAttention cross(Scope(store), {.n_embd = 12, .n_head = 2, .dropout = 0.5});
+  const CrossAttention cross(Scope(store), {{.n_head = 2, .n_embd = 12, .dropout = 0.5}});
   const Parameter& x = store.add("x", {1, 6, 12}, init::normal(1));
   store.seal();
   const Tensor without = cross(x, {cross.keys_values(x)});

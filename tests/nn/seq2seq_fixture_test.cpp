@@ -66,11 +66,11 @@ void require_op(const Fixture& f, const std::vector<std::string>& names, const s
 }
 
 BlockOptions layer_options(NormOrder order) {
-  return {.n_embd = 8,
-          .n_head = 2,
-          .causal = false,
-          .activation = order == NormOrder::pre ? Activation::gelu : Activation::relu,
-          .norm_order = order};
+  return {{.n_head = 2,
+           .n_embd = 8,
+           .activation = order == NormOrder::pre ? Activation::gelu : Activation::relu,
+           .norm_order = order},
+          /*causal=*/false};
 }
 std::string name_of(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
 

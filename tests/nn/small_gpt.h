@@ -52,7 +52,7 @@ inline std::vector<TransformerConfig> gpt_variants() {
   });
   add([](TransformerConfig& c) { c.norm = NormKind::rms; });
   add([](TransformerConfig& c) { c.activation = Activation::swiglu; });
-  add([](TransformerConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
+  add([](TransformerConfig& c) { c.ngram_orders = {2, 3}, c.ngram_rows = 60; });
   add([](TransformerConfig& c) { c.qk_norm = true; });
   add([](TransformerConfig& c) { c.conv_width = 3; });
   add([](TransformerConfig& c) {
@@ -63,7 +63,7 @@ inline std::vector<TransformerConfig> gpt_variants() {
     add_extras(c);
     c.positions = Positions::rotary;
     c.norm = NormKind::rms;
-    c.ngram = {.orders = {2}, .rows = 60};
+    c.ngram_orders = {2}, c.ngram_rows = 60;
   });
   add([](TransformerConfig& c) {  // the original Transformer's order with LLaMA's parts
     c.norm_order = NormOrder::post;
@@ -95,7 +95,7 @@ inline std::vector<TransformerConfig> gpt_variants() {
 inline std::string describe(const TransformerConfig& c) {
   return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
          to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "") +
-         (c.ngram.orders.empty() ? "" : ", n-grams") + (c.qk_norm ? ", qk_norm" : "") +
+         (c.ngram_orders.empty() ? "" : ", n-grams") + (c.qk_norm ? ", qk_norm" : "") +
          (c.conv_width > 0 ? ", conv" : "") + (c.ffn_width > 0 ? ", width" : "") + (c.n_kv_head > 0 ? ", grouped" : "");
 }
 

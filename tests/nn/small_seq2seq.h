@@ -27,7 +27,7 @@ inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   list[2].tie_weights = false;
   list[2].source_vocab_size = 7;
   list[2].bias = false;
-  list[3].ngram = {.orders = {2, 3}, .rows = 49};
+  list[3].ngram_orders = {2, 3}, list[3].ngram_rows = 49;
   list[4].ffn_width = 20;
   list[4].norm_epsilon = 1e-3;
   return list;

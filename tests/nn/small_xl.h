@@ -48,7 +48,7 @@ inline std::vector<TransformerXlConfig> xl_variants() {
   list[3].memory = 5;
   list[3].ffn_width = 20;
   list[3].norm_epsilon = 1e-3;
-  list[4].ngram = {.orders = {2, 4}, .rows = 49};
+  list[4].ngram_orders = {2, 4}, list[4].ngram_rows = 49;
   return list;
 }
 

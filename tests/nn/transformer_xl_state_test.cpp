@@ -110,7 +110,7 @@ TEST_CASE("transformer-xl: the memory has the last tokens, and is replaced, neve
 
 TEST_CASE("transformer-xl: n-grams continue from the tokens in the memory, which must hold them") {
   TransformerXlConfig config = kSmallXl;
-  config.ngram = {.orders = {3}, .rows = 343};
+  config.ngram_orders = {3}, config.ngram_rows = 343;
   for (const DType dtype : {DType::float32, DType::float64}) {
     const SmallXl xl(config, dtype);
     const std::unique_ptr<SegmentMemory> memory = xl.memory(2);

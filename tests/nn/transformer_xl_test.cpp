@@ -179,7 +179,7 @@ TEST_CASE("transformer-xl: names, shapes and number of parameters") {
   };
   for (const TransformerXlConfig& config : xl_variants()) {
     const auto [all, multiplied] = count(config);
-    REQUIRE(all - (config.tie_weights ? 0 : 7 * 12) - (config.ngram.orders.empty() ? 0 : 2 * 49 * 12) == multiplied);
+    REQUIRE(all - (config.tie_weights ? 0 : 7 * 12) - (config.ngram_orders.empty() ? 0 : 2 * 49 * 12) == multiplied);
   }
   const SmallXl xl(kSmallXl);
   REQUIRE(xl.store.find("h.1.attn.c_kv.weight").shape() == Shape{24, 12});

@@ -63,8 +63,8 @@ TEST_CASE("the gradients of adapters are those of differences in every kind of m
   for (const SmallModel& small : every_small_model()) {
     INFO(small.name);
     Config config = adapted(small.config);
-    config.dtype = "float64";
-    config.activation = "gelu_tanh";
+    config.dtype = DType::float64;
+    config.activation = Activation::gelu_tanh;
     const auto task = make_random_task(config, random_vocab_sizes(config, 11), 1);
     ParameterStore store(DType::float64);
     const std::unique_ptr<Model> model = task->make_model(Scope(store));
@@ -170,7 +170,7 @@ TEST_CASE("a model in memory is merged from a checkpoint, in either type") {
   config.learning_rate = 0.1;
   config.warmup_steps = 0;
   const std::string path = write_smallest(folder / "adapted.maki", {}, config);
-  for (const char* const dtype : {"float32", "float64"}) {
+  for (const DType dtype : {DType::float32, DType::float64}) {
     const LoadedModel tuned(path, dtype), merged(tuned, MergeAdapters());
     REQUIRE(merged.state.config.lora_rank == 0);
     REQUIRE(merged.store.parameters().size() + 8 == tuned.store.parameters().size());

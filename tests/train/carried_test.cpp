@@ -23,7 +23,7 @@ Config carried_config() {
   c.block_size = 5;
   c.batch_size = 3;
   c.grad_accum = 2;
-  c.dtype = "float64";
+  c.dtype = DType::float64;
   c.seed = 4;
   c.label_smoothing = 0;
   c.learning_rate = 0.05;

@@ -29,7 +29,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   std::vector<Config> shapes(19, shape);
   shapes[1].n_embd = 256;
   shapes[1].n_layer = 2;
-  shapes[2].dtype = "float64";
+  shapes[2].dtype = DType::float64;
   shapes[2].optimizer = "sgd";
   shapes[3].grad_accum = 5;
   shapes[3].batch_size = 4;
@@ -40,15 +40,15 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   shapes[5].block_size = 16;
   shapes[5].n_embd = 384;
   for (std::size_t i = 6; i < 9; ++i) {
-    shapes[i].activation = "swiglu";
-    shapes[i].norm = "rms";
-    shapes[i].positions = "rotary";
+    shapes[i].activation = Activation::swiglu;
+    shapes[i].norm = NormKind::rms;
+    shapes[i].positions = Positions::rotary;
     shapes[i].n_embd = i == 6 ? 128 : 384;
   }
   shapes[7].bias = false;
-  shapes[8].dtype = "float64";
-  shapes[8].norm_order = "post";
-  shapes[9].positions = "sinusoidal";
+  shapes[8].dtype = DType::float64;
+  shapes[8].norm_order = NormOrder::post;
+  shapes[9].positions = Positions::sinusoidal;
   shapes[9].block_size = 256;
   shapes[9].n_layer = 1;
   for (std::size_t i = 10; i < 14; ++i) {
@@ -59,21 +59,21 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   }
   for (std::size_t i = 14; i < 16; ++i) {
     shapes[i].model = "transformer-xl";
-    shapes[i].positions = "sinusoidal";
+    shapes[i].positions = Positions::sinusoidal;
     shapes[i].memory = i == 14 ? 0 : 200;
     shapes[i].block_size = i == 14 ? 64 : 200;
   }
   for (std::size_t i = 16; i < 18; ++i) {
     shapes[i].qk_norm = true;
     shapes[i].conv_width = 4;
-    shapes[i].activation = "relu_squared";
+    shapes[i].activation = Activation::relu_squared;
     shapes[i].model = i == 16 ? "gpt" : "linear";
     shapes[i].attention = i == 16 ? "softmax" : "elu";
   }
   shapes[18].n_head = 8;
   shapes[18].n_kv_head = 1;
   shapes[18].qk_norm = true;
-  shapes[18].activation = "relu_squared";
+  shapes[18].activation = Activation::relu_squared;
   for (const Config& config : shapes) {
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
@@ -124,7 +124,7 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   config.n_head = 1;
   config.n_embd = 100'000;
   config.block_size = 1'000'000;
-  for (const char* positions : {"learned", "sinusoidal", "rotary", "none"}) {
+  for (const Positions positions : kPositions) {
     config.positions = positions;
     const MemoryNeed need = memory_needed(config, 100'000);
     REQUIRE(need.parameters > 100'000'000'000'000);

@@ -23,7 +23,7 @@ Config small_config() {
   c.block_size = 5;
   c.dropout = 0.5;          // must not affect an evaluation
   c.label_smoothing = 0.3;  // nor must this
-  c.dtype = "float64";
+  c.dtype = DType::float64;
   c.batch_size = 3;
   c.val_fraction = 0.5;
   c.eval_batches = 0;

@@ -17,13 +17,13 @@ inline Config small_model_config(const std::string& model, const std::string& ta
   Config config;
   apply_preset(config, "quickstart");
   config.model = model;
-  config.task = task;
   config.n_layer = config.n_head = config.batch_size = 2;
   config.n_embd = config.block_size = 8;
   config.dropout = 0.1;
   config.lr_decay_steps = 10;
   config.warmup_steps = 0;
   config.learning_rate = 0.01;
+  if (!task.empty()) set_field(config, find_field("task"), task);
   fill_open_fields(config);
   return config;
 }
@@ -42,7 +42,7 @@ inline std::vector<SmallModel> every_small_model() {
   }
   list.push_back({"gpt with n-grams and all extras", list.front().config});
   Config& config = list.back().config;
-  config.ngram_orders = "2";
+  config.ngram_orders = {2};
   config.ngram_rows = 20;
   config.qk_norm = true;
   config.conv_width = 2;

@@ -78,7 +78,7 @@ TEST_CASE("values and moments that no run has are rejected: those that are not f
 TEST_CASE("numbers are checked in every piece in which a section is read") {
   const TemporaryFolder folder;
   Config config = smallest_config();
-  config.dtype = "float64";
+  config.dtype = DType::float64;
   config.block_size = 20;
   config.n_embd = 256;
   const Sections good = sections_of(write_smallest(folder / "good.maki", {}, config));

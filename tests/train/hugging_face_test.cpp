@@ -60,11 +60,7 @@ double loss_of(LoadedModel& loaded, const StoredTensors& values, Tape& tape) {
   return value;
 }
 
-struct Precision {
-  const char* dtype;
-  double error;
-};
-constexpr Precision kBounds[] = {{"float32", 1e-5}, {"float64", 1e-11}};
+constexpr std::pair<DType, double> kBounds[] = {{DType::float32, 1e-5}, {DType::float64, 1e-11}};
 
 }  // namespace
 
@@ -74,7 +70,7 @@ TEST_CASE("transformers: logits and loss of imported models") {
     const std::string checkpoint = import_into(hugging_face_fixture(name), folder / name);
     const StoredTensors values = read_safetensors(hugging_face_fixture(name) + "/values.safetensors");
     for (const auto& [dtype, error] : kBounds) {
-      INFO(name << " " << dtype);
+      INFO(name << " " << to_string(dtype));
       LoadedModel loaded(checkpoint, dtype);
       REQUIRE(largest_gap_of_logits(loaded, ids_of(values, "ids"), values_of(values, "logits", {2, 7, 13})) < error);
       Tape tape;
@@ -97,7 +93,7 @@ TEST_CASE("transformers: the gradient of every weight of imported models") {
       loss_of(loaded, values, tape);
       for (std::size_t i = 0; i < loaded.store.parameters().size(); ++i) {
         const Parameter& parameter = *loaded.store.parameters()[i];
-        INFO(name << " " << dtype << " " << parameter.name());
+        INFO(name << " " << to_string(dtype) << " " << parameter.name());
         REQUIRE(largest_gap(parameter.gradient(), expected.store.parameters()[i]->value()) < error);
       }
     }
@@ -138,7 +134,7 @@ TEST_CASE("an old file of GPT-2 is read: no prefix, stored masks and head, padde
   REQUIRE(run.padding == 3);
   REQUIRE(run.vocab_size == 13);
   REQUIRE(run.config.ffn_width == 12);
-  REQUIRE(run.config.activation == "relu");
+  REQUIRE(run.config.activation == Activation::relu);
   REQUIRE(run.config.norm_epsilon == 0.01);
 }
 

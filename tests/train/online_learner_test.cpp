@@ -29,9 +29,9 @@ Config config_of(const std::string& model) {
   config.lr_decay_steps = 10;
   if (model == "transformer-xl") {
     config.memory = 8;
-    config.positions = "sinusoidal";
+    config.positions = Positions::sinusoidal;
   } else {
-    config.ngram_orders = "2,3";
+    config.ngram_orders = {2, 3};
     config.ngram_dropout = 0.3;
     config.conv_width = 3;
   }

@@ -25,7 +25,7 @@ struct SimulatedMachine : StepTimer {
   explicit SimulatedMachine(double times) : slower(times) {}
   StepTime time_step(const Config& c, const VocabSizes& vocab) override {
     constexpr double kFlopPerSecond = 1.4e11, kSecondsPerLayer = 5e-4;
-    ParameterStore planned(dtype_named(c.dtype));
+    ParameterStore planned(c.dtype);
     const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
     const double flop =
         flop_per_token(*model, planned, c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);

@@ -13,7 +13,7 @@ namespace {
 // The loss of the first step, and its gradient: the first moment of Adam after it, which is the gradient times 1 -
 // beta1.
 struct FirstStep {
-  FirstStep(Config config, const std::string& precision) {
+  FirstStep(Config config, Precision precision) {
     config.precision = precision;
     config.optimizer = "adamw";
     config.grad_clip = 0;
@@ -35,7 +35,7 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 
 // Requires that the gradient in both precisions has nearly the same direction and length, but not the same bits.
 void require_near(const Config& config) {
-  const FirstStep exact(config, "float32"), near(config, "bfloat16");
+  const FirstStep exact(config, Precision::float32), near(config, Precision::bfloat16);
   REQUIRE(near.gradient.size() == exact.gradient.size());
   const double squares = product(exact.gradient, exact.gradient);
   const double near_squares = product(near.gradient, near.gradient);
@@ -72,7 +72,7 @@ TEST_CASE("training in bfloat16 has the same bits with a rounded copy of the wei
     for (const char* const optimizer : {"adamw", "muon"}) {
       INFO(small.name << " " << optimizer);
       Config config = small.config;
-      config.precision = "bfloat16";
+      config.precision = Precision::bfloat16;
       config.optimizer = optimizer;
       config.grad_accum = 2;
       SmallTrainer with(config), without(config);
@@ -89,8 +89,8 @@ TEST_CASE("training in bfloat16 has the same bits with a rounded copy of the wei
 }
 
 TEST_CASE("a trainer keeps a rounded copy where that pays, and the memory estimate counts it") {
-  for (const char* const precision : {"float32", "bfloat16"}) {
-    INFO(precision);
+  for (const Precision precision : kPrecisions) {
+    INFO(to_string(precision));
     Config config = small_model_config("gpt");
     config.precision = precision;
     SmallTrainer trained(config);
@@ -101,6 +101,6 @@ TEST_CASE("a trainer keeps a rounded copy where that pays, and the memory estima
     REQUIRE((store.rounded_values() != nullptr) == keeps);
     REQUIRE(need.rounded_values == (keeps ? store.rounded_values_bytes() : 0));
     REQUIRE(need.total() == need.values + need.rounded_values + need.gradients + need.moments + need.activations);
-    if (config.precision == "float32") REQUIRE_FALSE(keeps);
+    if (config.precision == Precision::float32) REQUIRE_FALSE(keeps);
   }
 }

@@ -23,8 +23,8 @@ std::vector<Config> recomputable() {
   list.back().lora_rank = 2;
   list.push_back(list.front());
   list.back().grad_accum = 2;
-  list.back().norm_order = "post";
-  list.back().positions = "rotary";
+  list.back().norm_order = NormOrder::post;
+  list.back().positions = Positions::rotary;
   return list;
 }
 

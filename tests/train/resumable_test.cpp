@@ -127,7 +127,7 @@ TEST_CASE("a configuration of another model is rejected because of its tensors, 
   REQUIRE(contains(said([](Config& c) { c.n_layer = 1000; }), "tensors where the model has"));
   REQUIRE(contains(said([](Config& c) { c.bias = false; }), "tensors where the model has"));
   REQUIRE(contains(said([](Config& c) { c.tie_weights = false; }), "tensors where the model has"));
-  REQUIRE_FALSE(said([](Config& c) { c.dtype = "float64"; }).empty());
+  REQUIRE_FALSE(said([](Config& c) { c.dtype = DType::float64; }).empty());
 }
 
 TEST_CASE("the moments must be those of the configured optimizer") {

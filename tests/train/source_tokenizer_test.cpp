@@ -20,7 +20,7 @@ const std::string kSection = "source_tokenizer";
 
 Config small_config(const std::string& tokenizer, bool shared) {
   Config c = smallest_config();
-  for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
+  leave_open(c);
   c.model = "seq2seq";
   c.block_size = 16;
   c.tokenizer = tokenizer;

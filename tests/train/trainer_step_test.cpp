@@ -27,8 +27,8 @@ Config step_config() {
   c.n_embd = 8;
   c.block_size = 6;
   c.dropout = 0.2;
-  c.activation = "silu";
-  c.dtype = "float64";
+  c.activation = Activation::silu;
+  c.dtype = DType::float64;
   c.batch_size = 2;
   c.grad_accum = 3;
   c.seed = 7;
@@ -60,7 +60,7 @@ class ByHand {
                              .dropout = c.dropout,
                              .bias = c.bias,
                              .tie_weights = c.tie_weights,
-                             .activation = activation_named(c.activation)}) {
+                             .activation = c.activation}) {
     store.seal(static_cast<std::uint64_t>(c.seed));
     for (const auto& p : store.parameters()) {
       const auto n = static_cast<std::size_t>(p->shape().numel());
@@ -200,7 +200,7 @@ TEST_CASE("eight steps of Adam, without biases and with an output layer of its o
   c.optimizer = "adam";
   c.schedule = "constant";
   c.bias = c.tie_weights = false;
-  c.activation = "relu";
+  c.activation = Activation::relu;
   c.beta1 = 0.7;
   require_same_training(c);
 }
@@ -210,7 +210,7 @@ TEST_CASE("eight steps of SGD, with momentum and with Nesterov's, are those writ
   c.optimizer = "sgd";
   c.schedule = "linear";
   c.momentum = 0.9;
-  c.activation = "gelu_tanh";
+  c.activation = Activation::gelu_tanh;
   c.learning_rate = 0.5;
   for (const bool nesterov : {false, true}) {
     c.nesterov = nesterov;

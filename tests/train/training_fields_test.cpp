@@ -105,9 +105,7 @@ Config fields_config() {
           {"grad_clip", "0.5"},
           {"warmup_steps", "2"},
           {"lr_decay_steps", "6"}});
-  for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
-  c.memory = -1;
-  c.momentum = -1;
+  leave_open(c);
   return c;
 }
 

@@ -30,7 +30,7 @@ const std::string kText =
 
 Config translation_config(const std::vector<std::pair<std::string, std::string>>& more = {}) {
   Config c;
-  for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
+  leave_open(c);
   const auto set = [&](const std::string& name, const std::string& text) { set_field(c, find_field(name), text); };
   set("model", "seq2seq");
   set("tokenizer", "word");

@@ -24,7 +24,7 @@ std::string advice(const Config& config, const MemoryNeed& need) {
                        config.batch_size, config.block_size);
   }
   return fmt::format("lower --n-embd (now {}) or --n-layer (now {}){}", config.n_embd, config.n_layer,
-                     config.ngram_orders == "none" ? "" : fmt::format(", or --ngram-rows (now {})", config.ngram_rows));
+                     config.ngram_orders.empty() ? "" : fmt::format(", or --ngram-rows (now {})", config.ngram_rows));
 }
 
 // "weights 6 MB, gradients 6 MB, …": the parts that are not 0.
@@ -90,7 +90,7 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
                   task.epochs(config.max_steps)));
   say(fmt::format("memory about {}: {}", format_bytes(need.total()), describe(need)));
   require_memory(config, need, force);
-  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
+  if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");
   }
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {

@@ -64,12 +64,10 @@ const char* title_of(const Field& field) {
 // " [value]" as help shows it; "" if there is none.
 std::string shown_default(const Field& field) {
   const Config defaults;
-  const auto* const text = std::get_if<std::string Config::*>(&field.member);
   const auto* const decimal = std::get_if<double Config::*>(&field.member);
   std::string value = field.usual;
-  if (value.empty() && text != nullptr) value = defaults.**text;
   if (value.empty() && decimal != nullptr) value = short_number(defaults.**decimal);
-  if (value.empty() && text == nullptr && !field.is_list()) value = field_text(defaults, field);
+  if (value.empty() && !field.is_list()) value = option_text(defaults, field);
   return value.empty() ? "" : fmt::format(" [{}]", value);
 }
 
@@ -113,7 +111,8 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
     std::vector<std::string> keys;
     const std::vector<std::string> options = given_fields();
     for (const Field& field : fields()) {
-      const bool set = field_text(config, field) != field_text(before, field);
+      const bool set = field_text(config, field) != field_text(before, field) ||
+                       config.open.contains(field.name) != before.open.contains(field.name);
       if (set && std::ranges::find(options, field.name) == options.end()) keys.push_back(field.name);
     }
     spell_as_keys(std::move(keys));
@@ -168,7 +167,7 @@ void use_threads(Config& config) {
   threads();  // throws if the environment asks for too many, before anything is made
   config.target = kernels::target();
   // CPUs with and without these instructions share a target, but in bfloat16 not the bits of their products.
-  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {
+  if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {
     config.target += ", AVX512_BF16";
   }
 }

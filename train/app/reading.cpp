@@ -65,7 +65,7 @@ void ReadingOptions::add_options(const Command& command, const std::string& text
 LoadedModel ReadingOptions::open() const {
   policy();  // before anything is read
   if (threads != 0) set_threads(threads);
-  return LoadedModel(choose_checkpoint(run, checkpoint), "", special);
+  return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special);
 }
 
 std::vector<std::string> ReadingOptions::inputs() const {

@@ -123,8 +123,7 @@ double Trainer::next_loss() {
 }
 
 bool keeps_rounded_weights(const Config& c) {
-  return dtype_named(c.dtype) == DType::float32 && precision_named(c.precision) == Precision::bfloat16 &&
-         ParameterStore::rounded_values_pay();
+  return c.dtype == DType::float32 && c.precision == Precision::bfloat16 && ParameterStore::rounded_values_pay();
 }
 
 EvalSample eval_sample(const Config& c) {

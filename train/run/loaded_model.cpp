@@ -12,23 +12,23 @@
 
 namespace maki {
 
-LoadedModel::LoadedModel(const std::string& file, const std::string& dtype, bool specials)
+LoadedModel::LoadedModel(const std::string& file, std::optional<DType> dtype, bool specials)
     : LoadedModel(ContainerReader(file), dtype) {
   if (!specials) return;
   tokenizers = finding_specials(tokenizers);
   tokenizer = tokenizers.target;
 }
 
-LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
+LoadedModel::LoadedModel(const ContainerReader& file, std::optional<DType> dtype)
     : path(file.path()),
       state(read_checked_state(file)),
       tokenizers(load_tokenizers(state)),
       tokenizer(tokenizers.target),
-      store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
+      store(dtype.value_or(state.config.dtype)),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
   if (!state.ngram_counts.empty())
     model->as_generator()->use_prior(std::make_shared<const CountedPrior>(state.ngram_counts, state.vocab_size));
-  if (dtype.empty() || dtype == state.config.dtype) {
+  if (store.dtype() == state.config.dtype) {
     store.assign_offsets();
     seal_with_stored_values(file, store);
     return;
@@ -36,7 +36,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
   store.seal_uninitialized();
   // Another type: the values are loaded as they were written and then converted parameter by parameter, because the
   // padding differs.
-  ParameterStore written(dtype_named(state.config.dtype));
+  ParameterStore written(state.config.dtype);
   const auto same = make_model(state.config, vocab_sizes(state), Scope(written));
   written.seal_uninitialized();
   load_values(file, written);

@@ -16,12 +16,13 @@ PairTokenizers finding_specials(const PairTokenizers& tokenizers);
 struct MergeAdapters {};
 
 struct LoadedModel {
-  /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",
-  /// "float64", or "" for the type of the run, whose weights may be mapped: the file must then not be shortened or
-  /// overwritten while the model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or
-  /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`. With `specials`, special tokens that
-  /// are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has any.
-  explicit LoadedModel(const std::string& path, const std::string& dtype = "", bool specials = false);
+  /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights; without one it
+  /// is that of the run, whose weights may be mapped: the file must then not be shortened or overwritten while the
+  /// model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or damaged,
+  /// CheckpointError if it cannot be read, and Error for a `dtype` of whole numbers. With `specials`, special tokens
+  /// that are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has
+  /// any.
+  explicit LoadedModel(const std::string& path, std::optional<DType> dtype = {}, bool specials = false);
   /// A model without adapters that computes what `adapted` does: what they add is part of its weights (merge_adapters()
   /// in nn/low_rank.h). They share the n-gram prior.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
@@ -37,7 +38,7 @@ struct LoadedModel {
   const Generator& generator() const;
 
  private:
-  LoadedModel(const ContainerReader& file, const std::string& dtype);
+  LoadedModel(const ContainerReader& file, std::optional<DType> dtype);
 };
 
 }  // namespace maki

@@ -6,7 +6,7 @@
 namespace maki {
 
 TrainableModel::TrainableModel(const Config& config, const MakeModel& make)
-    : store(dtype_named(config.dtype)),
+    : store(config.dtype),
       model(make(Scope(store))),
       optimizer(make_optimizer(config, store)),
       carried(*model, config.grad_accum, config.batch_size) {

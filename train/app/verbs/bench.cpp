@@ -63,7 +63,7 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),
-          .machine = measure_machine(bench.trainer().store().dtype(), precision_named(workload.config.precision))};
+          .machine = measure_machine(bench.trainer().store().dtype(), workload.config.precision)};
 }
 
 void add_facts(const Workload& workload, const StepResult& r, Report& report) {
@@ -71,8 +71,8 @@ void add_facts(const Workload& workload, const StepResult& r, Report& report) {
   const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
   report.add("target", kernels::target())
       .add("threads", threads())
-      .add("dtype", c.dtype)
-      .add("precision", c.precision)
+      .add("dtype", to_string(c.dtype))
+      .add("precision", to_string(c.precision))
       .add("n_layer", c.n_layer)
       .add("n_head", c.n_head)
       .add("n_kv_head", c.kv_heads())

@@ -31,7 +31,7 @@ struct BenchGenerateOptions {
 class GenerateBench {
  public:
   explicit GenerateBench(const Workload& w)
-      : store_(dtype_named(w.config.dtype)),
+      : store_(w.config.dtype),
         model_(make_model(w.config, w.vocab_size, Scope(store_))),
         generator_(model_->as_generator()) {
     check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",

@@ -52,7 +52,7 @@ Config with_small_batch(Config config) {
 }
 
 void require_memory_to_check(Config config, const VocabSizes& vocab, bool force) {
-  config.dtype = "float64";
+  config.dtype = DType::float64;
   MemoryNeed need = memory_needed(config, vocab);
   need.activations = memory_needed(with_small_batch(config), vocab).activations;
   need.moments = 0;
@@ -143,7 +143,7 @@ int run_gradcheck(const GradcheckVerbOptions& o) {
     Config config;
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
-    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
+    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), DType::float64);
     return print_results(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, vocab_sizes(loaded.state)),
                          o.json);
   }

@@ -46,7 +46,7 @@ int import_model(ImportOptions& o) {
       .add("parameters", run.parameters)
       .add("vocab_size", run.vocab_size)
       .add("tokenizer", run.config.tokenizer)
-      .add("dtype", run.config.dtype)
+      .add("dtype", to_string(run.config.dtype))
       .text(fmt::format("{}: {} parameters, {} tokenizer with a vocabulary of {}", escape_unprintable(o.out),
                         with_separators(run.parameters), run.config.tokenizer, with_separators(run.vocab_size)))
       .print(o.json, /*indent=*/-1);

@@ -28,7 +28,7 @@ Json training_json(const Config& config) {
   Json facts;
   for (const Field& field : fields()) {
     if (!field.is_training()) continue;
-    std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
+    std::visit([&](const auto& value) { facts[field.name] = value; }, field.value(config));
   }
   if (!config.init_from.empty()) facts["init_from"] = config.init_from;
   for (const Phase& phase : config.phases) {

@@ -50,7 +50,7 @@ void print_plan(const Plan& plan, bool json) {
   Json fields = Json::object(), reasons = Json::array(), measured = Json::array();
   for (const PlanChoice& choice : plan.choices) {
     for (const std::string& name : choice.fields)
-      std::visit([&](auto member) { fields[name] = plan.config.*member; }, find_field(name).member);
+      std::visit([&](const auto& value) { fields[name] = value; }, find_field(name).value(plan.config));
     reasons.push_back({{"fields", choice.fields}, {"reason", choice.reason}});
   }
   for (const MeasuredShape& shape : plan.measured) {

@@ -30,7 +30,7 @@ struct PlanRequest {
 
   /// Whether the user has asked for n-gram tables.
   bool wants_tables() const {
-    if (is_fixed("ngram_orders")) return config.ngram_orders != "none";
+    if (is_fixed("ngram_orders")) return !config.ngram_orders.empty();
     return is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
   }
 };

@@ -131,7 +131,7 @@ void Planner::explain_model(const Plan& before) {
            fmt::format("counting the n-grams of the text takes about {}, and leaves to the network what counts do not "
                        "know",
                        seconds_text(prior_seconds(text_.tokens))));
-  } else if (shape_.recipe == Recipe::network && before.config.ngram_orders != "none") {
+  } else if (shape_.recipe == Recipe::network && !before.config.ngram_orders.empty()) {
     record(open({"ngram_orders"}), "there is time for several passes, from which a network without tables learns more");
   }
   if (shape_.recipe != Recipe::tables) {

@@ -78,7 +78,7 @@ std::string frequent_sequences(const TextFacts& text) {
                      pluralize(text.tokens, "token"));
 }
 
-bool without_tables(const Config& config, const LearnedText&) { return config.ngram_orders == "none"; }
+bool without_tables(const Config& config, const LearnedText&) { return config.ngram_orders.empty(); }
 bool on_prior(const Config&, const LearnedText& text) { return text.prior == PriorUse::certain; }
 
 constexpr PlannedTokens kPlannedTokenRows[] = {

@@ -35,7 +35,7 @@ struct Candidate {
 };
 
 double flop_of_step(const Config& c, const VocabSizes& vocab) {
-  ParameterStore planned(dtype_named(c.dtype));
+  ParameterStore planned(c.dtype);
   const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
   return flop_per_token(*model, planned, c.block_size) *
          static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
@@ -98,7 +98,7 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
             format_bytes(need), format_bytes(*request.memory));
       continue;
     }
-    next.config.ngram_orders = "none";
+    next.config.ngram_orders.clear();
     const auto same = [&](const Candidate& c) {
       return c.shape.recipe == shape.recipe && training_differences(c.config, next.config).empty();
     };
@@ -134,21 +134,22 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
 }
 
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
-  const auto choose = [&](const char* name, auto Config::*member, auto value) {
+  const auto choose = [&](const char* name, auto member, const auto& value) {
     if (!request.is_fixed(name)) config.*member = value;
   };
   choose("n_layer", &Config::n_layer, shape.n_layer);
   choose("n_embd", &Config::n_embd, shape.n_embd);
   choose("n_head", &Config::n_head, shape.n_head);
   choose("block_size", &Config::block_size, shape.block_size);
-  if (shape.recipe == network || shape.recipe == prior) choose("ngram_orders", &Config::ngram_orders, "none");
+  if (shape.recipe == network || shape.recipe == prior)
+    choose("ngram_orders", &Config::ngram_orders, std::vector<std::int64_t>());
   choose("ngram_prior", &Config::ngram_prior, shape.recipe == prior ? kMaxCountedNgram : 0);
   if (shape.recipe != tables) {
     choose("batch_size", &Config::batch_size, shape.rows);
     choose("optimizer", &Config::optimizer, "muon");
     choose("momentum", &Config::momentum, optimizer_kind(config.optimizer).momentum);
-    choose("norm", &Config::norm, "rms");
-    choose("activation", &Config::activation, "relu_squared");
+    choose("norm", &Config::norm, NormKind::rms);
+    choose("activation", &Config::activation, Activation::relu_squared);
     choose("bias", &Config::bias, false);
     choose("qk_norm", &Config::qk_norm, true);
     choose("conv_width", &Config::conv_width, 4);
@@ -164,7 +165,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
     }
   }
   if (shape.recipe != tables && config.n_embd / config.n_head % 2 == 0)
-    choose("positions", &Config::positions, "rotary");
+    choose("positions", &Config::positions, Positions::rotary);
 }
 
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {

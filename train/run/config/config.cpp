@@ -10,7 +10,6 @@
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "nn/features.h"
-#include "nn/ngram.h"
 #include "optim/lr_schedule.h"
 #include "train/run/config/field_effects.h"
 #include "train/run/config/models.h"
@@ -30,9 +29,7 @@ constexpr Preset kPresetRows[] = {
      [](Config& c) {
        const Config defaults;
        for (const Field& field : fields()) {
-         if (field.is_training() || field.name == "max_steps") {
-           std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
-         }
+         if (field.is_training() || field.name == "max_steps") copy_field(field, defaults, c);
        }
      }},
     {"baby",
@@ -95,20 +92,32 @@ struct SetFromText {
     check_choice(field, value);
     config.*member = std::move(value);
   }
+  void operator()(const NamedMember& member) const { member.set(config, field.name, text); }
   void operator()(std::vector<std::string> Config::*member) const {
     (config.*member).clear();
     if (!text.empty()) (config.*member).emplace_back(text);
   }
 };
 
+struct Copy {
+  const Field& field;
+  const Config& from;
+  Config& to;
+
+  void operator()(auto member) const { to.*member = from.*member; }
+  void operator()(NamedMember member) const { member.set(to, field.name, member.name(from)); }
+};
+
 }  // namespace
 
 void set_field(Config& config, const Field& field, std::string_view text) {
   std::visit(SetFromText{config, field, text}, field.member);
+  config.open.erase(field.name);
 }
 
 void copy_field(const Field& field, const Config& from, Config& to) {
-  std::visit([&](auto member) { to.*member = from.*member; }, field.member);
+  std::visit(Copy{field, from, to}, field.member);
+  to.open.erase(field.name);
 }
 
 void set_list(Config& config, const Field& field, std::vector<std::string> entries) {
@@ -119,10 +128,7 @@ std::vector<std::string> preset_names() { return kPresets.names(); }
 
 void apply_preset(Config& config, const std::string& name) {
   kPresets.row(name).apply(config);
-  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
-    by_model->clear();
-  config.memory = -1;
-  config.momentum = -1;
+  leave_open(config);
 }
 
 void fill_dependent_defaults(Config& config) {
@@ -172,9 +178,8 @@ void check_learning_rates(const Config& c) {
 }  // namespace
 
 void validate(const Config& c) {
-  task_rule(c);                        // throws
-  parse_attention(c.attention);        // throws
-  ngram_orders_named(c.ngram_orders);  // throws
+  task_rule(c);                  // throws
+  parse_attention(c.attention);  // throws
   require_effective_values(c);
   check_heads(c);
   check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");

@@ -5,10 +5,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "autograd/recording.h"
+#include "nn/transformer_config.h"
 
 namespace maki {
 
@@ -26,35 +30,24 @@ struct Phase {
 /// release raises it by one: see docs/formats.md.
 inline constexpr std::int64_t kConfigSchema = 1;
 
-struct Config {
-  /// Heads of keys and values, and the heads that share each of them.
-  std::int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
-  std::int64_t heads_per_kv_head() const { return n_head / kv_heads(); }
+/// The options of a model, with the sizes of the quick start and as vocab_size the limit of a vocabulary that is
+/// learned from the text; and what else a run needs.
+struct Config : TransformerConfig {
+  // Biases: the quick start reaches 1.893 nats with them, 1.908 without (validation, mean of three seeds).
+  Config() : TransformerConfig{.n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = 64, .vocab_size = 1024} {}
 
   // Model.
-  std::string model = "gpt";
-  // The presets leave these five open (empty; memory: −1), and momentum (−1), for fill_open_fields().
-  std::string task = "next_token", norm_order = "pre", positions = "learned", attention = "softmax";
-  std::int64_t memory = 0, n_layer = 4, n_head = 4, n_kv_head = 0, n_embd = 128, block_size = 64;
-  double dropout = 0;
-  bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
-  bool tie_weights = true, share_vocabulary = false;
-  std::string ngram_orders = "none";
-  std::int64_t ngram_rows = 65536;
-  double ngram_dropout = 0, ngram_lr_factor = 30;
-  std::int64_t ngram_prior = 0;
-  bool respect_documents = false;
-  bool qk_norm = false, zero_projections = false;
-  std::int64_t conv_width = 0, ffn_width = 0;
-  double norm_epsilon = 1e-5;
-  std::string activation = "gelu", norm = "layer", dtype = "float32", precision = "float32";
-  double position_base = 10000;
+  std::string model = "gpt", task = "next_token", attention = "softmax";
+  std::int64_t memory = 0;
+  bool share_vocabulary = false, respect_documents = false;
+  double ngram_lr_factor = 30;
+  DType dtype = DType::float32;
+  Precision precision = Precision::float32;
   std::int64_t lora_rank = 0;
   double lora_alpha = 0;
   std::vector<std::string> lora_targets, freeze;  // patterns of the names of parameters
   // Text.
   std::string tokenizer = "char", normalize = "none", invalid_utf8 = "error";
-  std::int64_t vocab_size = 1024;
   double val_fraction = 0.1;
   // Steps.
   std::int64_t batch_size = 12, grad_accum = 1, seed = 1337;
@@ -71,10 +64,12 @@ struct Config {
   bool documents = false;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
-  bool early_stop = true, counting = true, recompute_blocks = false;
+  bool early_stop = true, counting = true;
   // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
+  /// The names of the fields that a preset left open and nothing has set since, for fill_open_fields().
+  std::set<std::string, std::less<>> open;
 };
 
 /// Training fields decide what is computed, are stored in the checkpoint and are fixed for the whole run; those of
@@ -93,24 +88,37 @@ struct Condition {
 };
 inline constexpr std::string_view kCorpus = "corpus";
 
+/// A member whose values have names, such as one of an enum.
+struct NamedMember {
+  std::string (*name)(const Config& config);
+  /// Throws Error, which begins with the name of the field, if no value has this name.
+  void (*set)(Config& config, const std::string& field, std::string_view name);
+};
+
 struct Field {
   using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*,
-                              std::vector<std::string> Config::*>;
+                              std::vector<std::string> Config::*, NamedMember>;
+  /// What a member contains; of a NamedMember, the name of its value.
+  using Value = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
   std::string name;  ///< the TOML key; the option is option()
   FieldClass kind;
   Member member;
   std::string help;
   std::string type;                        ///< what stands for the value in help, such as RATE; empty for a boolean
   double low = 0, high = 0;                ///< the range of a number, inclusive
-  std::vector<std::string> choices = {};   ///< the allowed values of a string; empty: any value
+  std::vector<std::string> choices = {};   ///< the allowed texts; empty: any that can be set
   bool flag = true;                        ///< false: there is no command-line option; the field is only in TOML files
   std::string usual = {};                  ///< what help says instead of the default in Config; empty: nothing
   std::vector<Condition> conditions = {};  ///< all of which must hold for the field to have an effect
   std::optional<std::string> off = {};     ///< the value that asks for nothing, and is accepted without an effect
 
   std::string option() const;  ///< "--" and the name, with - for _
+  Value value(const Config& config) const;
   bool is_training() const { return kind != FieldClass::run; }
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
+  bool is_text() const {
+    return std::holds_alternative<std::string Config::*>(member) || std::holds_alternative<NamedMember>(member);
+  }
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Config::*>(member); }
 };
 
@@ -122,22 +130,25 @@ std::vector<std::string> model_field_names();
 /// The field of this name. Throws Error, which suggests the nearest name, if there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of its option; a list becomes this one entry, or empty if the text is. Throws Error if
-/// the value is not allowed, with a message that has the rule and the value; the field then keeps the value that it
-/// had before.
+/// Sets a field, which is then not open, from the text of its option; a list becomes this one entry, or empty if the
+/// text is. Throws Error if the value is not allowed, with a message that has the rule and the value; the field then
+/// keeps the value that it had before.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);
 /// The value of a field as canonical TOML, which is parsed back to the same value.
 std::string field_text(const Config& config, const Field& field);
+/// The value of a field as the text of its option.
+std::string option_text(const Config& config, const Field& field);
 /// The phases of a configuration as canonical TOML, which is parsed back to the same phases.
 std::string phases_text(const Config& config);
 
+/// The field of `to` is then not open. Requires: that of `from` is not.
 void copy_field(const Field& field, const Config& from, Config& to);
 
 std::vector<std::string> preset_names();
-/// Overwrites the fields that the preset sets, and leaves those open that fill_open_fields() sets. Throws Error, which
-/// suggests the nearest name, if there is no such preset.
+/// Overwrites the fields that the preset sets, and calls leave_open(). Throws Error, which suggests the nearest name,
+/// if there is no such preset.
 void apply_preset(Config& config, const std::string& name);
 /// The size limit of a configuration in TOML. apply_toml() refuses larger ones, and to_toml() writes none.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
@@ -147,8 +158,10 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets those fields that a preset left open, and nothing has set since, whose default depends on the model: task,
-/// norm_order, positions, attention, memory; or on the optimizer: momentum. Throws Error for an unknown model.
+/// Leaves those fields open whose default depends on the model: task, norm_order, positions, attention, memory; or on
+/// the optimizer: momentum.
+void leave_open(Config& config);
+/// Sets those of these fields that are still open. Throws Error for an unknown model or optimizer.
 void fill_open_fields(Config& config);
 /// Sets the fields whose default is the value of another field: lr_decay_steps = max_steps if it is 0. Throws Error if
 /// both are 0.

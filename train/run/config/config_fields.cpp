@@ -4,13 +4,12 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
-#include "autograd/recording.h"
 #include "data/io/number.h"
 #include "data/ngram/ngram_model.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/tokenizer.h"
 #include "nn/names.h"
-#include "nn/transformer.h"
+#include "nn/short_conv.h"
 #include "optim/lr_schedule.h"
 #include "optim/make_optimizer.h"
 #include "train/run/config/config.h"
@@ -21,6 +20,11 @@ namespace maki {
 namespace {
 
 using Values = std::vector<std::string>;
+
+constexpr std::array kFloatTypes = {DType::float32, DType::float64};
+constexpr NamedMember kNgramOrders{
+    [](const Config& c) { return ngram_orders_text(c.ngram_orders); },
+    [](Config& c, const std::string&, std::string_view text) { c.ngram_orders = ngram_orders_named(text); }};
 
 // A field, and how its row says what else is true of it.
 struct Row : Field {
@@ -58,11 +62,20 @@ Row number(std::string name, FieldClass kind, Field::Member member, double low, 
 Row boolean(std::string name, FieldClass kind, bool Config::*member, std::string help) {
   return {{std::move(name), kind, member, std::move(help), ""}};
 }
-Row choice(std::string name, FieldClass kind, std::string Config::*member, Values choices, std::string help) {
+Row choice(std::string name, FieldClass kind, Field::Member member, Values choices, std::string help) {
   std::string type = fmt::format("{}", fmt::join(choices, "|"));
   return {{std::move(name), kind, member, std::move(help), std::move(type), 0, 0, std::move(choices)}};
 }
-Row text(std::string name, FieldClass kind, std::string Config::*member, std::string type, std::string help) {
+// One of these values of an enum, by its name.
+template <auto member, const auto& values>
+Row choice(std::string name, FieldClass kind, std::string help) {
+  const NamedMember named{[](const Config& c) -> std::string { return to_string(c.*member); },
+                          [](Config& c, const std::string& field, std::string_view value) {
+                            c.*member = value_named(field, values, value);
+                          }};
+  return choice(std::move(name), kind, named, names_of(values), std::move(help));
+}
+Row text(std::string name, FieldClass kind, Field::Member member, std::string type, std::string help) {
   return {{std::move(name), kind, member, std::move(help), std::move(type)}};
 }
 // A list of patterns.
@@ -109,14 +122,14 @@ std::vector<Field> make_fields() {
       boolean("share_vocabulary", model, &C::share_vocabulary,
               "use one vocabulary and one token embedding for source and target")
           .only("task", {"translate"}, "false"),
-      choice("activation", model, &C::activation, names_of(kActivations),
-             "activation of the feed-forward layers (swiglu: a gated layer of width 8/3 n_embd)"),
-      choice("norm_order", model, &C::norm_order, names_of(kNormOrders),
-             "place of the norm: before each layer (GPT-2) or after it (the original Transformer)")
+      choice<&C::activation, kActivations>(
+          "activation", model, "activation of the feed-forward layers (swiglu: a gated layer of width 8/3 n_embd)"),
+      choice<&C::norm_order, kNormOrders>(
+          "norm_order", model, "place of the norm: before each layer (GPT-2) or after it (the original Transformer)")
           .by_default("depends on the model"),
-      choice("norm", model, &C::norm, names_of(kNormKinds), "layer norm or root mean square norm"),
-      choice("positions", model, &C::positions, names_of(kPositions),
-             "encoding of the order of tokens; all but learned work beyond block_size")
+      choice<&C::norm, kNormKinds>("norm", model, "layer norm or root mean square norm"),
+      choice<&C::positions, kPositions>("positions", model,
+                                        "encoding of the order of tokens; all but learned work beyond block_size")
           .except("model", {"transformer-xl"}, "sinusoidal")
           .by_default("depends on the model"),
       number("position_base", model, &C::position_base, 2, 1e12,
@@ -129,7 +142,7 @@ std::vector<Field> make_fields() {
       number("memory", model, &C::memory, 0, 1e6, "number of earlier tokens that each layer attends to")
           .only("model", {"transformer-xl"}, "0")
           .by_default("block_size"),
-      text("ngram_orders", model, &C::ngram_orders, "N,...",
+      text("ngram_orders", model, kNgramOrders, "N,...",
            "lengths in tokens of the n-grams whose embeddings are added to the input, such as 2,3,4; none: no such "
            "embeddings"),
       number("ngram_rows", model, &C::ngram_rows, 1, 1e8,
@@ -173,10 +186,11 @@ std::vector<Field> make_fields() {
       patterns("freeze", training, &C::freeze,
                "do not train parameters whose name matches (for example h.0.*; maki inspect shows the names); may be "
                "repeated"),
-      choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
-      choice("precision", training, &C::precision, names_of(kPrecisions),
-             "data type to which products and attention round their operands in training and evaluation; bfloat16 is "
-             "faster on CPUs with AMX or AVX512_BF16 (AMD); weights and sums stay float32")
+      choice<&C::dtype, kFloatTypes>("dtype", model, "data type of weights and arithmetic"),
+      choice<&C::precision, kPrecisions>(
+          "precision", training,
+          "data type to which products and attention round their operands in training and evaluation; bfloat16 is "
+          "faster on CPUs with AMX or AVX512_BF16 (AMD); weights and sums stay float32")
           .only("dtype", {"float32"}, "float32"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,
@@ -303,6 +317,18 @@ std::string Field::option() const {
   std::string text = "--" + name;
   std::ranges::replace(text, '_', '-');
   return text;
+}
+
+Field::Value Field::value(const Config& config) const {
+  return std::visit(
+      [&](const auto& of) -> Value {
+        if constexpr (std::is_same_v<decltype(of), const NamedMember&>) {
+          return of.name(config);
+        } else {
+          return config.*of;
+        }
+      },
+      member);
 }
 
 bool Condition::allows(std::string_view value) const {

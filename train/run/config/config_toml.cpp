@@ -25,7 +25,7 @@ std::string display_text(const toml::node& node) {
 
 // A TOML value as the text that the option of the field would have. Throws if its type is not that of the field.
 std::string toml_text(const Field& field, const toml::node& node) {
-  const bool wants_string = std::holds_alternative<std::string Config::*>(field.member);
+  const bool wants_string = field.is_text();
   if (const auto* string = node.as_string(); string != nullptr && wants_string) return string->get();
   if (const auto* flag = node.as_boolean(); flag != nullptr && field.is_boolean())
     return flag->get() ? "true" : "false";
@@ -188,8 +188,7 @@ std::string phases_text(const Config& config) {
 
 std::string field_text(const Config& config, const Field& field) {
   return std::visit(
-      [&](auto member) -> std::string {
-        const auto& value = config.*member;
+      [](const auto& value) -> std::string {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>) {
           return quoted(value);
@@ -201,7 +200,12 @@ std::string field_text(const Config& config, const Field& field) {
           return fmt::format("{}", value);
         }
       },
-      field.member);
+      field.value(config));
+}
+
+std::string option_text(const Config& config, const Field& field) {
+  const std::string text = field_text(config, field);
+  return field.is_text() ? text.substr(1, text.size() - 2) : text;
 }
 
 void apply_toml(Config& config, std::string_view text, const std::string& name) {

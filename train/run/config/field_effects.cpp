@@ -12,12 +12,8 @@
 namespace maki {
 namespace {
 
-// The value of a field, as the text of its option.
 std::string value_text(const Config& config, std::string_view name) {
-  if (name == kCorpus) return corpus_kind(config);
-  std::string text = field_text(config, find_field(name));
-  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
-  return text;
+  return name == kCorpus ? corpus_kind(config) : option_text(config, find_field(name));
 }
 
 bool holds(const Config& config, const Condition& condition) {

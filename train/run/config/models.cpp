@@ -15,36 +15,14 @@
 namespace maki {
 namespace {
 
-TransformerConfig transformer_config(const Config& c, std::int64_t vocab_size) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .vocab_size = vocab_size,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation),
-          .norm_order = norm_order_named(c.norm_order),
-          .norm = norm_kind_named(c.norm),
-          .positions = positions_named(c.positions),
-          .position_base = c.position_base,
-          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout},
-          .qk_norm = c.qk_norm,
-          .zero_projections = c.zero_projections,
-          .conv_width = c.conv_width,
-          .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon,
-          .ngram_prior = c.ngram_prior,
-          .recompute_blocks = c.recompute_blocks,
-          .n_kv_head = c.n_kv_head};
-}
-
 struct ModelKind {
   const char* name;
-  std::span<const char* const> tasks;              // the first is the default
-  const char *norm_order, *positions, *attention;  // the defaults
-  bool carries_state;                              // from one batch to the next, if it has a memory
+  std::span<const char* const> tasks;  // the first is the default
+  NormOrder norm_order;                // the defaults
+  Positions positions;
+  const char* attention;
+  bool carries_state;  // from one batch to the next, if it has a memory
+  // The vocab_size of the configuration is vocab.target.
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
   bool is_planned = false;
 };
@@ -53,32 +31,29 @@ constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"transla
                      *kReadsText[] = {"masked", "classify"};
 
 constexpr ModelKind kModelKinds[] = {
-    {"gpt", kWritesText, "pre", "learned", "softmax", false,
-     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<GptModel>(scope, transformer_config(config, vocab.target));
+    {"gpt", kWritesText, NormOrder::pre, Positions::learned, "softmax", false,
+     [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<GptModel>(scope, config);
      },
      /*is_planned=*/true},
-    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax", false,
+    {"seq2seq", kTranslates, NormOrder::post, Positions::sinusoidal, "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       const Seq2SeqConfig seq2seq{transformer_config(config, vocab.target),
-                                   config.share_vocabulary ? vocab.target : vocab.source, config.share_vocabulary};
+       const Seq2SeqConfig seq2seq{config, config.share_vocabulary ? vocab.target : vocab.source,
+                                   config.share_vocabulary};
        return std::make_unique<Seq2SeqModel>(scope, seq2seq);
      }},
-    {"linear", kWritesText, "pre", "learned", "elu", false,
-     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       const LinearConfig linear{transformer_config(config, vocab.target), parse_attention(config.attention)};
-       return std::make_unique<LinearModel>(scope, linear);
+    {"linear", kWritesText, NormOrder::pre, Positions::learned, "elu", false,
+     [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<LinearModel>(scope, LinearConfig{config, parse_attention(config.attention)});
      },
      /*is_planned=*/true},
-    {"encoder", kReadsText, "pre", "learned", "softmax", false,
+    {"encoder", kReadsText, NormOrder::pre, Positions::learned, "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       const EncoderConfig encoder{transformer_config(config, vocab.target), vocab.classes};
-       return std::make_unique<EncoderModel>(scope, encoder);
+       return std::make_unique<EncoderModel>(scope, EncoderConfig{config, vocab.classes});
      }},
-    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax", true,
-     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
-       const TransformerXlConfig xl{transformer_config(config, vocab.target), config.memory};
-       return std::make_unique<TransformerXlModel>(scope, xl);
+    {"transformer-xl", kWritesText, NormOrder::pre, Positions::sinusoidal, "softmax", true,
+     [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<TransformerXlModel>(scope, TransformerXlConfig{config, config.memory});
      }},
 };
 
@@ -101,26 +76,32 @@ std::vector<std::string> planned_models() {
   return names;
 }
 
+void leave_open(Config& config) {
+  config.open = {"task", "norm_order", "positions", "attention", "memory", "momentum"};
+}
+
 void fill_open_fields(Config& config) {
   const ModelKind& kind = kModels.row(config.model);
-  const auto fill = [](std::string& field, const char* value) {
-    if (field.empty()) field = value;
+  const auto fill = [&](const char* name, auto& field, const auto& value) {
+    if (config.open.erase(name) > 0) field = value;
   };
-  fill(config.task, kind.tasks.front());
-  fill(config.norm_order, kind.norm_order);
-  fill(config.positions, kind.positions);
-  fill(config.attention, kind.attention);
-  if (config.momentum < 0) config.momentum = optimizer_kind(config.optimizer).momentum;
-  if (config.memory < 0) config.memory = kind.carries_state ? config.block_size : 0;
+  fill("task", config.task, kind.tasks.front());
+  fill("norm_order", config.norm_order, kind.norm_order);
+  fill("positions", config.positions, kind.positions);
+  fill("attention", config.attention, kind.attention);
+  fill("memory", config.memory, kind.carries_state ? config.block_size : 0);
+  fill("momentum", config.momentum, optimizer_kind(config.optimizer).momentum);
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
   const AdapterChoice adapters(config);
+  Config sized = config;
+  sized.vocab_size = vocab.target;
   std::unique_ptr<Model> model =
-      kModels.row(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
+      kModels.row(config.model).make(sized, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
   adapters.require_matches();
   freeze_parameters(config, scope.store());
-  model->precision = precision_named(config.precision);
+  model->precision = config.precision;
   return model;
 }
 

@@ -36,7 +36,7 @@ const TaskRule& task_rule(const std::string& name) { return kTasks.row(name); }
 
 const TaskRule& task_rule(const Config& config) {
   const std::vector<std::string> tasks = tasks_of_model(config.model);
-  const std::string& name = config.task.empty() ? tasks.front() : config.task;
+  const std::string& name = config.open.contains("task") ? tasks.front() : config.task;
   check(std::ranges::find(tasks, name) != tasks.end(), "task: must be {} for a model of kind {}; got {}",
         fmt::join(tasks, " or "), config.model, truncate_for_message(name));
   return task_rule(name);

@@ -32,7 +32,7 @@ struct TaskRule : TaskTraits {
 std::vector<std::string> task_names();
 /// Throws Error, which suggests the nearest name, if there is no such task.
 const TaskRule& task_rule(const std::string& name);
-/// The rule of the configuration's task: `task`, or the first task of the model if it is empty. Throws Error if the
+/// The rule of the configuration's task: `task`, or the first task of the model if it is open. Throws Error if the
 /// model does not have this task.
 const TaskRule& task_rule(const Config& config);
 

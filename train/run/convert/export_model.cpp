@@ -59,9 +59,10 @@ std::vector<std::string> export_model(const LoadedModel& model, const std::strin
   return row.write(LoadedModel(model, MergeAdapters()), options, fs);
 }
 
-void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target) {
-  if (activation == "gelu_tanh") return;
-  check(activation == "gelu", "export: {} needs activation = gelu_tanh; the model has {}", target, activation);
+void require_gelu_tanh(Activation activation, const ExportOptions& options, const std::string& target) {
+  if (activation == Activation::gelu_tanh) return;
+  check(activation == Activation::gelu, "export: {} needs activation = gelu_tanh; the model has {}", target,
+        to_string(activation));
   check(
       options.gelu_as_tanh,
       "export: {} computes the tanh form of GELU, and the model has the exact one (activation = gelu); accept outputs "

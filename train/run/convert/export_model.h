@@ -43,7 +43,7 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
 std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
 
 /// Throws Error unless `activation` is the tanh form of GELU, or the exact one and options.gelu_as_tanh is set.
-void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target);
+void require_gelu_tanh(Activation activation, const ExportOptions& options, const std::string& target);
 /// Writes a new file and appends its path to `written`. Throws what write_output() throws.
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written);
 /// The output with the saved tokenizer of the model as its companion.

@@ -13,15 +13,9 @@ struct Requirement {
   std::vector<std::string> values;  ///< one of these, as the text of the option
 };
 
-std::string value_text(const Config& config, const std::string& name) {
-  std::string text = field_text(config, find_field(name));
-  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 void require(const Config& config, const std::vector<Requirement>& list, const std::string& target) {
   for (const Requirement& each : list) {
-    const std::string value = value_text(config, each.field);
+    const std::string value = option_text(config, find_field(each.field));
     check(std::ranges::find(each.values, value) != each.values.end(),
           "export: {} needs {} = {}; the model has {}; `format` safetensors writes any model under maki's own names",
           target, each.field, fmt::join(each.values, " or "), value);

@@ -9,7 +9,6 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/shell_quote.h"
-#include "nn/transformer.h"
 #include "train/run/convert/foreign_model.h"
 #include "train/run/convert/json_file.h"
 #include "train/run/convert/safetensors.h"
@@ -20,26 +19,20 @@ namespace {
 // Limits of what is read from config.json: of widths and lengths, and of the numbers of layers and heads.
 constexpr std::int64_t kMaxExtent = 1'000'000, kMaxCountOfLayers = 1000;
 
-// Where maki has one name for several of theirs, the first is written.
-constexpr ActivationName kActivationNames[] = {{"gelu_tanh", "gelu_new"},  {"gelu_tanh", "gelu_pytorch_tanh"},
-                                               {"gelu_tanh", "gelu_fast"}, {"gelu", "gelu"},
-                                               {"gelu", "gelu_python"},    {"relu", "relu"},
-                                               {"relu_squared", "relu2"},  {"silu", "silu"},
-                                               {"silu", "swish"}};
+// The activations that GPT-2 can have. Where transformers has several names for one, the first is written.
+constexpr std::pair<Activation, const char*> kActivationNames[] = {
+    {Activation::gelu_tanh, "gelu_new"},  {Activation::gelu_tanh, "gelu_pytorch_tanh"},
+    {Activation::gelu_tanh, "gelu_fast"}, {Activation::gelu, "gelu"},
+    {Activation::gelu, "gelu_python"},    {Activation::relu, "relu"},
+    {Activation::relu_squared, "relu2"},  {Activation::silu, "silu"},
+    {Activation::silu, "swish"}};
 
-std::string activation_stored_as(const std::string& name, const std::string& path) {
-  const auto* const found = std::ranges::find(kActivationNames, name,
-                                              [](const ActivationName& each) { return std::string_view(each.stored); });
-  check<CheckpointError>(found != std::end(kActivationNames),
-                         "{}: activation_function must be gelu_new, gelu, relu, relu2 or silu; got {}", path,
-                         truncate_for_message(name));
-  return found->activation;
-}
-
-std::string stored_activation(const std::string& activation) {
-  return std::ranges::find(kActivationNames, activation,
-                           [](const ActivationName& each) { return std::string_view(each.activation); })
-      ->stored;
+Activation activation_stored_as(const std::string& name, const std::string& path) {
+  for (const auto& [activation, stored] : kActivationNames) {
+    if (name == stored) return activation;
+  }
+  fail<CheckpointError>("{}: activation_function must be gelu_new, gelu, relu, relu2 or silu; got {}", path,
+                        truncate_for_message(name));
 }
 
 void require_flag(const JsonFields& fields, const char* name, bool usual, const std::string& path) {
@@ -91,9 +84,9 @@ Config llama_config(const nlohmann::json& object, const JsonFields& fields, cons
   c.block_size = fields.integer("max_position_embeddings", kMaxExtent, 2048);
   c.ffn_width = fields.integer("intermediate_size", kMaxExtent);
   if (c.ffn_width == feed_forward_width(c.n_embd, Activation::swiglu)) c.ffn_width = 0;
-  c.activation = "swiglu";
-  c.norm = "rms";
-  c.positions = "rotary";
+  c.activation = Activation::swiglu;
+  c.norm = NormKind::rms;
+  c.positions = Positions::rotary;
   c.position_base = rotary_base(object, fields, path);
   c.norm_epsilon = fields.number("rms_norm_eps", 1e-6);
   c.tie_weights = fields.boolean("tie_word_embeddings", false);
@@ -123,7 +116,7 @@ void require_ranges(const Config& c, const std::string& path) {
     check<CheckpointError>(value >= field.low && value <= field.high, "{}: {} must be from {} to {}; got {}", path,
                            name, field.low, field.high, value);
   }
-  check<CheckpointError>(c.n_embd % c.n_head == 0 && (c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0),
+  check<CheckpointError>(c.n_embd % c.n_head == 0 && (c.positions != Positions::rotary || c.n_embd / c.n_head % 2 == 0),
                          "{}: the width {} cannot be divided into {} heads", path, c.n_embd, c.n_head);
 }
 
@@ -198,19 +191,19 @@ ForeignModel open_hugging_face(const std::string& directory) {
   return model;
 }
 
-bool is_like_llama(const Config& config) { return config.norm == "rms" || config.positions == "rotary"; }
+bool is_like_llama(const Config& config) {
+  return config.norm == NormKind::rms || config.positions == Positions::rotary;
+}
 
 std::string hugging_face_config(const Config& c, std::int64_t vocab_size, const TokenUse& use) {
   nlohmann::ordered_json j;
   const bool llama = is_like_llama(c);
-  const std::int64_t width =
-      c.ffn_width > 0 ? c.ffn_width : feed_forward_width(c.n_embd, activation_named(c.activation));
   j["architectures"] = {llama ? "LlamaForCausalLM" : "GPT2LMHeadModel"};
   j["model_type"] = llama ? "llama" : "gpt2";
   j["vocab_size"] = vocab_size;
   if (llama) {
     j["hidden_size"] = c.n_embd;
-    j["intermediate_size"] = width;
+    j["intermediate_size"] = c.hidden_width();
     j["num_hidden_layers"] = c.n_layer;
     j["num_attention_heads"] = c.n_head;
     j["num_key_value_heads"] = c.kv_heads();
@@ -225,15 +218,16 @@ std::string hugging_face_config(const Config& c, std::int64_t vocab_size, const 
     j["n_embd"] = c.n_embd;
     j["n_layer"] = c.n_layer;
     j["n_head"] = c.n_head;
-    j["n_inner"] = c.ffn_width > 0 ? nlohmann::ordered_json(width) : nullptr;
-    j["activation_function"] = stored_activation(c.activation);
+    j["n_inner"] = c.ffn_width > 0 ? nlohmann::ordered_json(c.hidden_width()) : nullptr;
+    j["activation_function"] =
+        std::ranges::find(kActivationNames, c.activation, &std::pair<Activation, const char*>::first)->second;
     j["resid_pdrop"] = j["embd_pdrop"] = j["attn_pdrop"] = c.dropout;
     j["layer_norm_epsilon"] = c.norm_epsilon;
   }
   j["initializer_range"] = kInitStd;
   put_use(j, use);
   j["tie_word_embeddings"] = c.tie_weights;
-  j["torch_dtype"] = c.dtype;
+  j["torch_dtype"] = to_string(c.dtype);
   return j.dump(2) + "\n";
 }
 

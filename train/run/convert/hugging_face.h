@@ -9,11 +9,6 @@
 
 namespace maki {
 
-/// An activation that both GPT-2 here and `activation_function` of Hugging Face have, with its names here and there.
-struct ActivationName {
-  const char *activation, *stored;
-};
-
 /// Whether a configuration is exported as a model like Llama, not as GPT-2: if it has RMS norms or rotary positions. A
 /// configuration with one of them alone is then rejected by require_llama().
 bool is_like_llama(const Config& config);

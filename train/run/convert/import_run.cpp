@@ -75,7 +75,7 @@ Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   Config config = model.config;
   config.task = "next_token";
   describe_tokenizer(tokenizer, config);
-  config.dtype = is_float64(model.stored) ? "float64" : "float32";
+  config.dtype = is_float64(model.stored) ? DType::float64 : DType::float32;
   return of_untrained_run(config);
 }
 
@@ -111,7 +111,7 @@ Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const
   config.out = out.path;
   validate(config);
   require_directory_place(out);
-  ParameterStore store(dtype_named(config.dtype));
+  ParameterStore store(config.dtype);
   const std::unique_ptr<Model> network = make_model(config, {imported.vocab_size}, Scope(store));
   imported.padding = check_weights(model.stored, model.names, model.rules, store);
   store.seal_uninitialized();

@@ -45,7 +45,7 @@ Config llm_c_config(const Sizes& sizes) {
   c.n_layer = sizes.n_layer;
   c.n_head = sizes.n_head;
   c.n_embd = sizes.n_embd;
-  c.activation = "gelu_tanh";
+  c.activation = Activation::gelu_tanh;
   return c;
 }
 

@@ -7,7 +7,6 @@
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
-#include "nn/transformer.h"
 #include "train/run/convert/export_model.h"
 #include "train/run/convert/gguf_file.h"
 #include "train/run/convert/hugging_face.h"
@@ -20,14 +19,12 @@ std::uint32_t u32(std::int64_t n) { return static_cast<std::uint32_t>(n); }
 
 void add_sizes(GgufFile& file, const Config& c, bool llama, std::int64_t vocab_size) {
   const std::string at = llama ? "llama." : "gpt2.";
-  const std::int64_t width =
-      c.ffn_width > 0 ? c.ffn_width : feed_forward_width(c.n_embd, activation_named(c.activation));
   file.add("general.architecture", std::string(llama ? "llama" : "gpt2"));
   file.add(at + "vocab_size", u32(vocab_size));
   file.add(at + "context_length", u32(c.block_size));
   file.add(at + "embedding_length", u32(c.n_embd));
   file.add(at + "block_count", u32(c.n_layer));
-  file.add(at + "feed_forward_length", u32(width));
+  file.add(at + "feed_forward_length", u32(c.hidden_width()));
   file.add(at + "attention.head_count", u32(c.n_head));
   file.add(at + (llama ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"),
            static_cast<float>(c.norm_epsilon));

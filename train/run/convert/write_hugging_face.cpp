@@ -57,9 +57,9 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   (llama ? require_llama : require_gpt2)(config, llama ? "a Llama of transformers" : "a GPT-2 of transformers");
   const std::vector<NamePair> names =
       expand(llama ? llama_names() : gpt2_names(), config.n_layer, config.heads_per_kv_head());
-  std::vector<OwnedTensor> weights =
-      collect_weights(model.store, names,
-                      {.zero_biases = !llama, .type = config.dtype == "float64" ? NumberType::f64 : NumberType::f32});
+  std::vector<OwnedTensor> weights = collect_weights(
+      model.store, names,
+      {.zero_biases = !llama, .type = config.dtype == DType::float64 ? NumberType::f64 : NumberType::f32});
   const TokenUse use = complete_use(*model.tokenizer);
 
   std::vector<std::string> written;
