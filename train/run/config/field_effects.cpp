@@ -12,14 +12,6 @@
 namespace maki {
 namespace {
 
-// The value of a field, as the text of its option.
-std::string value_text(const Config& config, std::string_view name) {
-  if (name == kCorpus) return corpus_kind(config);
-  std::string text = field_text(config, find_field(name));
-  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 bool holds(const Config& config, const Condition& condition) {
   const std::string value = value_text(config, condition.needs);
   const bool is_unknown = value.empty() && condition.needs == kCorpus;
@@ -66,6 +58,13 @@ void require_effective_values(const Config& config) {
       if (condition.always) require(config, field, condition);
     }
   }
+}
+
+std::string value_text(const Config& config, std::string_view name) {
+  if (name == kCorpus) return corpus_kind(config);
+  std::string text = field_text(config, find_field(name));
+  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
+  return text;
 }
 
 bool has_effect(const Config& config, std::string_view name) {

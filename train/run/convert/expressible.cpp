@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "train/run/config/field_effects.h"
 #include "train/run/convert/hugging_face.h"
 
 namespace maki {
@@ -12,12 +13,6 @@ struct Requirement {
   const char* field;
   std::vector<std::string> values;  ///< one of these, as the text of the option
 };
-
-std::string value_text(const Config& config, const std::string& name) {
-  std::string text = field_text(config, find_field(name));
-  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
-  return text;
-}
 
 void require(const Config& config, const std::vector<Requirement>& list, const std::string& target) {
   for (const Requirement& each : list) {

@@ -20,13 +20,8 @@ struct ForeignModel {
   StoredTensors stored;
 };
 
-/// Opens a directory with config.json and model.safetensors (or the shards that model.safetensors.index.json lists) of
-/// GPT-2 or a model like Llama. Throws CheckpointError, naming the file and what is not supported.
-ForeignModel open_hugging_face(const std::string& directory);
-/// Opens a checkpoint of llm.c: version 3 (float32) or 5 (bfloat16). Throws CheckpointError.
-ForeignModel open_llm_c(const std::string& path);
-/// Opens a directory as one of Hugging Face, and a file as a checkpoint of llm.c. Throws CheckpointError as these do,
-/// and for a path that ends in .safetensors, which does not say what model it is.
+/// Opens a model in the first format of model_formats.h that detects it. Throws CheckpointError, naming the file and
+/// what is not supported.
 ForeignModel open_foreign_model(const std::string& path);
 
 }  // namespace maki
