@@ -40,24 +40,18 @@ MuonOptions muon_options(const HyperParameters& h) {
           .eps = h.eps.value_or(defaults.eps)};
 }
 
+template <class Kind, auto options>
+Made make(ParameterStore& store, const HyperParameters& h) {
+  return std::make_unique<Kind>(store, options(h));
+}
+
 constexpr OptimizerKind kOptimizerRows[] = {
-    {"adamw", "decoupled weight decay", true, 0, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
-     }},
-    {"adam", "weight decay added to the gradient", true, 0, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
-     }},
-    {"sgd", "momentum if above 0", false, SgdOptions().momentum, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Sgd>(store, sgd_options(h));
-     }},
-    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", true, MuonOptions().momentum,
-     true,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Muon>(store, muon_options(h));
-     }},
+    {"adamw", "decoupled weight decay", make<AdamW, adam_options<AdamWOptions>>, /*adaptive=*/true, /*betas=*/true},
+    {"adam", "weight decay added to the gradient", make<Adam, adam_options<AdamOptions>>, /*adaptive=*/true,
+     /*betas=*/true},
+    {"sgd", "momentum if above 0", make<Sgd, sgd_options>, false, false, SgdOptions().momentum, /*nesterov=*/true},
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", make<Muon, muon_options>,
+     /*adaptive=*/true, /*betas=*/true, MuonOptions().momentum, false, /*matrix_rate=*/true},
 };
 constexpr Table kOptimizers("optimizer", kOptimizerRows);
 

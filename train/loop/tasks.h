@@ -1,6 +1,7 @@
 // Creates the task that a configuration describes (train/run/config/tasks.h has their names), from the data of a run,
-// from data to evaluate a model on, or from random numbers. Adding a task touches its own files, the tables of the two
-// files tasks.cpp, and that of the models which learn it (train/run/config/models.cpp).
+// from data to evaluate a model on, or from random numbers. Adding a task touches its own file and the tables of the
+// two files tasks.cpp: train/run has to know what a checkpoint of it contains, and cannot know its class, which is in
+// train/loop.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,17 @@
 #include "train/loop/task.h"
 
 namespace maki {
+
+struct EvalRequest;
+
+/// How a task is made: a row of the table in tasks.cpp, which stands in the file of its class. The functions have the
+/// arguments of those below.
+struct TaskKind {
+  const char* name;
+  std::unique_ptr<Task> (*make)(const Config&, const Corpus&, const PairTokenizers&);
+  std::unique_ptr<Task> (*make_eval)(const Config&, const Corpus&, const PairTokenizers&, const EvalRequest&);
+  std::unique_ptr<Task> (*make_random)(const Config&, const VocabSizes&, std::int64_t batches);
+};
 
 /// The task of a run on this corpus, with the given tokenizers or else with new ones. Tasks that read no source use
 /// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.

@@ -1,7 +1,6 @@
 #include "train/run/config/models.h"
 
 #include <algorithm>
-#include <span>
 
 #include "autograd/core/table.h"
 #include "nn/models/encoder.h"
@@ -42,40 +41,37 @@ TransformerConfig transformer_config(const Config& c, std::int64_t vocab_size) {
 
 struct ModelKind {
   const char* name;
-  std::span<const char* const> tasks;              // the first is the default
+  Ability ability;                                 // whose tasks it learns
   const char *norm_order, *positions, *attention;  // the defaults
   bool carries_state;                              // from one batch to the next, if it has a memory
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
   bool is_planned = false;
 };
 
-constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
-                     *kReadsText[] = {"masked", "classify"};
-
 constexpr ModelKind kModelKinds[] = {
-    {"gpt", kWritesText, "pre", "learned", "softmax", false,
+    {"gpt", Ability::writes_text, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, transformer_config(config, vocab.target));
      },
      /*is_planned=*/true},
-    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax", false,
+    {"seq2seq", Ability::translates, "post", "sinusoidal", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const Seq2SeqConfig seq2seq{transformer_config(config, vocab.target),
                                    config.share_vocabulary ? vocab.target : vocab.source, config.share_vocabulary};
        return std::make_unique<Seq2SeqModel>(scope, seq2seq);
      }},
-    {"linear", kWritesText, "pre", "learned", "elu", false,
+    {"linear", Ability::writes_text, "pre", "learned", "elu", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{transformer_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
      },
      /*is_planned=*/true},
-    {"encoder", kReadsText, "pre", "learned", "softmax", false,
+    {"encoder", Ability::reads_text, "pre", "learned", "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const EncoderConfig encoder{transformer_config(config, vocab.target), vocab.classes};
        return std::make_unique<EncoderModel>(scope, encoder);
      }},
-    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax", true,
+    {"transformer-xl", Ability::writes_text, "pre", "sinusoidal", "softmax", true,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const TransformerXlConfig xl{transformer_config(config, vocab.target), config.memory};
        return std::make_unique<TransformerXlModel>(scope, xl);
@@ -89,8 +85,7 @@ constexpr Table kModels("model", kModelKinds);
 std::vector<std::string> model_names() { return kModels.names(); }
 
 std::vector<std::string> tasks_of_model(const std::string& model) {
-  const ModelKind& kind = kModels.row(model);
-  return {kind.tasks.begin(), kind.tasks.end()};
+  return tasks_where([&kind = kModels.row(model)](const TaskRule& task) { return task.needs == kind.ability; });
 }
 
 std::vector<std::string> planned_models() {
@@ -106,11 +101,11 @@ void fill_open_fields(Config& config) {
   const auto fill = [](std::string& field, const char* value) {
     if (field.empty()) field = value;
   };
-  fill(config.task, kind.tasks.front());
+  fill(config.task, tasks_of_model(config.model).front().c_str());
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
-  if (config.momentum < 0) config.momentum = optimizer_kind(config.optimizer).momentum;
+  if (config.momentum < 0) config.momentum = optimizer_kind(config.optimizer).momentum.value_or(0);
   if (config.memory < 0) config.memory = kind.carries_state ? config.block_size : 0;
 }
 
