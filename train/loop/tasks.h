@@ -1,7 +1,5 @@
 // Creates the task that a configuration describes (train/run/config/tasks.h has their names), from the data of a run,
-// from data to evaluate a model on, or from random numbers. Adding a task touches its own file and the tables of the
-// two files tasks.cpp: train/run has to know what a checkpoint of it contains, and cannot know its class, which is in
-// train/loop.
+// from data to evaluate a model on, or from random numbers.
 #pragma once
 
 #include <memory>
@@ -13,10 +11,16 @@
 
 namespace maki {
 
-struct EvalRequest;
+struct EvalRequest {
+  bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
+  std::string unknown = "error";  ///< what to do with characters that a vocabulary lacks: "error", "skip", "replace"
+  std::string labels = {};        ///< CheckpointState::labels of the model, for a task that has labels
+  std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
+  std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
+  bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
+};
 
-/// How a task is made: a row of the table in tasks.cpp, which stands in the file of its class. The functions have the
-/// arguments of those below.
+/// How a task is made, by the functions below: a row of the table in tasks.cpp, which stands in the file of its class.
 struct TaskKind {
   const char* name;
   std::unique_ptr<Task> (*make)(const Config&, const Corpus&, const PairTokenizers&);
@@ -28,14 +32,6 @@ struct TaskKind {
 /// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.
 std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers = {});
 
-struct EvalRequest {
-  bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
-  std::string unknown = "error";  ///< what to do with characters that a vocabulary lacks: "error", "skip", "replace"
-  std::string labels = {};        ///< CheckpointState::labels of the model, for a task that has labels
-  std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
-  std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
-  bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
-};
 /// A task with the corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the
 /// task, and Error if the request does not.
 std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
