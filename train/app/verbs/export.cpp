@@ -36,8 +36,8 @@ void add_export(const Command& maki) {
   const auto o = std::make_shared<ExportVerbOptions>();
   o->reading.add_run(command, "run directory or .maki file");
   command
-      .add_option("--format", o->format, fmt::format("{}", fmt::join(export_format_names(), "|")),
-                  "format to write (" + export_format_help() + ")")
+      .add_option("--format", o->format, fmt::format("{}", fmt::join(model_formats().names(), "|")),
+                  "format to write (" + model_formats().help() + ")")
       .require();
   command
       .add_option("--out", o->options.out.path, "PATH",

@@ -48,7 +48,11 @@ constexpr NameRule kLlamaNames[] = {
 // Limits of what is read from config.json: of widths and lengths, and of the numbers of layers and heads.
 constexpr std::int64_t kMaxExtent = 1'000'000, kMaxCountOfLayers = 1000;
 
-// Where maki has one name for several of theirs, the first is written.
+// An activation that both maki and GPT-2 of transformers have, with its names here and there. Where maki has one name
+// for several of theirs, the first is written.
+struct ActivationName {
+  const char *activation, *stored;
+};
 constexpr ActivationName kActivationNames[] = {{"gelu_tanh", "gelu_new"},  {"gelu_tanh", "gelu_pytorch_tanh"},
                                                {"gelu_tanh", "gelu_fast"}, {"gelu", "gelu"},
                                                {"gelu", "gelu_python"},    {"relu", "relu"},
@@ -56,8 +60,7 @@ constexpr ActivationName kActivationNames[] = {{"gelu_tanh", "gelu_new"},  {"gel
                                                {"silu", "swish"}};
 
 std::string activation_stored_as(const std::string& name, const std::string& path) {
-  const auto* const found = std::ranges::find(kActivationNames, name,
-                                              [](const ActivationName& each) { return std::string_view(each.stored); });
+  const auto* const found = std::ranges::find(kActivationNames, name, &ActivationName::stored);
   check<CheckpointError>(found != std::end(kActivationNames),
                          "{}: activation_function must be gelu_new, gelu, relu, relu2 or silu; got {}", path,
                          truncate_for_message(name));
@@ -65,9 +68,7 @@ std::string activation_stored_as(const std::string& name, const std::string& pat
 }
 
 std::string stored_activation(const std::string& activation) {
-  return std::ranges::find(kActivationNames, activation,
-                           [](const ActivationName& each) { return std::string_view(each.activation); })
-      ->stored;
+  return std::ranges::find(kActivationNames, activation, &ActivationName::activation)->stored;
 }
 
 void require_flag(const JsonFields& fields, const char* name, bool usual, const std::string& path) {

@@ -6,14 +6,9 @@
 
 #include "data/tokenizer/token_use.h"
 #include "train/run/config/config.h"
-#include "train/run/convert/foreign_model.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki {
-
-/// An activation that both GPT-2 here and `activation_function` of Hugging Face have, with its names here and there.
-struct ActivationName {
-  const char *activation, *stored;
-};
 
 /// Whether a configuration is exported as a model like Llama, not as GPT-2: if it has RMS norms or rotary positions. A
 /// configuration with one of them alone is then rejected by require_llama().

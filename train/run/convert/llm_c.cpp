@@ -20,17 +20,15 @@ constexpr std::int64_t kVocabMultiple = 128;  // write_model() pads the vocabula
 constexpr std::int32_t kMaxSize = 1'000'000, kMaxCount = 1000;
 
 // In the order of the file; the names are those of maki.
-constexpr NameRule kLlmCNames[] = {
-    {.parameter = "wte.weight", .stored = "wte.weight", .by_token = true},
-    {"wpe.weight", "wpe.weight"},
-    {"h.{}.ln_1", "h.{}.ln_1"},
-    {"h.{}.attn.c_attn", "h.{}.attn.c_attn"},
-    {"h.{}.attn.c_proj", "h.{}.attn.c_proj"},
-    {"h.{}.ln_2", "h.{}.ln_2"},
-    {"h.{}.mlp.c_fc", "h.{}.mlp.c_fc"},
-    {"h.{}.mlp.c_proj", "h.{}.mlp.c_proj"},
-    {"ln_f", "ln_f"},
-};
+constexpr NameRule kLlmCNames[] = {{.parameter = "wte.weight", .by_token = true},
+                                   {"wpe.weight"},
+                                   {"h.{}.ln_1"},
+                                   {"h.{}.attn.c_attn"},
+                                   {"h.{}.attn.c_proj"},
+                                   {"h.{}.ln_2"},
+                                   {"h.{}.mlp.c_fc"},
+                                   {"h.{}.mlp.c_proj"},
+                                   {"ln_f"}};
 
 struct Sizes {
   std::int64_t block_size, vocab_size, n_layer, n_head, n_embd, padded_vocab;
@@ -137,8 +135,8 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
 extern constinit const ModelFormat kLlmC = {
     .name = "llm.c",
     .help = "a checkpoint of llm.c",
-    .is_tanh = true,
     .write = write_llm_c,
+    .is_tanh = true,
     .reads = "a checkpoint of llm.c",
     .detect = [](const std::string&) { return true; },  // opening it says what a file is not
     .open = open_llm_c};

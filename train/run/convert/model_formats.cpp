@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "autograd/core/table.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -35,20 +34,18 @@ std::vector<std::string> write_maki(const LoadedModel& model, const ExportOption
   return {write_model_run(copy.state, copy.store, options.out, fs)};
 }
 
-[[noreturn]] ForeignModel refuse_own(const std::string& path) {
-  fail<CheckpointError>("{}: does not say which model its tensors belong to; name the directory with its config.json",
-                        path);
-}
-
-constexpr ModelFormat kSafetensors = {.name = "safetensors",
-                                      .help = "one file with maki's own names, for any model",
-                                      .write = write_own,
-                                      .detect = [](const std::string& path) { return path.ends_with(".safetensors"); },
-                                      .open = refuse_own};
-constexpr ModelFormat kRun = {.name = "maki",
-                              .help = "a run with one checkpoint that has no state of the optimizer, for any model",
-                              .is_directory = true,
-                              .write = write_maki};
+constexpr ModelFormat kSafetensors = {
+    .name = "safetensors",
+    .help = "one file with maki's own names, for any model",
+    .write = write_own,
+    .detect = [](const std::string& path) { return path.ends_with(".safetensors"); },
+    .open = [](const std::string& path) -> ForeignModel {
+      fail<CheckpointError>(
+          "{}: does not say which model its tensors belong to; name the directory with its config.json", path);
+    }};
+constexpr ModelFormat kRun = {"maki", "a run with one checkpoint that has no state of the optimizer, for any model",
+                              write_maki,
+                              /*is_directory=*/true};
 
 // In the order in which help lists them. The last that opens files opens all that no other knows.
 constexpr const ModelFormat* kFormats[] = {&kHuggingFace, &kSafetensors, &kLlmC, &kGguf, &kRun};
@@ -56,7 +53,7 @@ constexpr Table kModelFormats("format", kFormats);
 
 }  // namespace
 
-std::vector<std::string> export_format_names() { return kModelFormats.names(); }
+const Table<const ModelFormat*>& model_formats() { return kModelFormats; }
 
 std::string formats_with(bool ModelFormat::*property, std::string_view between) {
   std::vector<std::string> names = kModelFormats.names();
@@ -64,8 +61,6 @@ std::string formats_with(bool ModelFormat::*property, std::string_view between) 
   std::ranges::sort(names);
   return fmt::format("{}", fmt::join(names, between));
 }
-
-std::string export_format_help() { return kModelFormats.help(); }
 
 std::string import_format_help() {
   std::vector<std::string> read;

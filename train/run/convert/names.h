@@ -23,8 +23,8 @@ struct NameRule {
   /// In maki; {} is the number of a block, and the row stands for all blocks. Unless it ends in .weight, it is a layer,
   /// and the row stands for its weight and then its bias.
   const char* parameter;
-  const char* stored;      ///< in the format
-  Form form = Form::same;  ///< of the weight
+  const char* stored = nullptr;  ///< in the format; null: the same
+  Form form = Form::same;        ///< of the weight
   /// `stored` is part number `part` of `parts` equal ones that are stacked along the first axis of the parameter. Three
   /// parts are q, k and v; see expand().
   int part = 0, parts = 1;

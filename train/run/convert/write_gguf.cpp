@@ -241,6 +241,6 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
 }  // namespace
 
 extern constinit const ModelFormat kGguf = {
-    .name = "gguf", .help = "a file for llama.cpp", .has_number_type = true, .is_tanh = true, .write = write_gguf};
+    .name = "gguf", .help = "a file for llama.cpp", .write = write_gguf, .is_tanh = true, .has_number_type = true};
 
 }  // namespace maki

@@ -76,8 +76,8 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
 extern constinit const ModelFormat kHuggingFace = {
     .name = "hf",
     .help = "a directory for Hugging Face transformers",
-    .is_directory = true,
     .write = write_hugging_face,
+    .is_directory = true,
     .reads = "directory of Hugging Face (config.json, model.safetensors)",
     .detect = is_directory,
     .open = open_hugging_face};
