@@ -16,7 +16,8 @@ template <class Options>
 Options options_of(const HyperParameters& h) {
   Options o;
   const auto set = [](auto& member, const auto& given) { member = given.value_or(member); };
-  if constexpr (requires { o.beta1, o.beta2; }) set(o.beta1, h.beta1), set(o.beta2, h.beta2);
+  if constexpr (requires { o.beta1; }) set(o.beta1, h.beta1);
+  if constexpr (requires { o.beta2; }) set(o.beta2, h.beta2);
   if constexpr (requires { o.eps; }) set(o.eps, h.eps);
   if constexpr (requires { o.momentum; }) set(o.momentum, h.momentum);
   if constexpr (requires { o.nesterov; }) set(o.nesterov, h.nesterov);
@@ -32,8 +33,7 @@ Made make(ParameterStore& store, const HyperParameters& h) {
 
 constexpr OptimizerKind kOptimizerRows[] = {
     {"adamw", "decoupled weight decay", make<AdamW, AdamWOptions>, /*adaptive=*/true, /*betas=*/true},
-    {"adam", "weight decay added to the gradient", make<Adam, AdamOptions>, /*adaptive=*/true,
-     /*betas=*/true},
+    {"adam", "weight decay added to the gradient", make<Adam, AdamOptions>, /*adaptive=*/true, /*betas=*/true},
     {"sgd", "momentum if above 0", make<Sgd, SgdOptions>, false, false, SgdOptions().momentum, /*nesterov=*/true},
     {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", make<Muon, MuonOptions>,
      /*adaptive=*/true, /*betas=*/true, MuonOptions().momentum, false, /*matrix_rate=*/true},
