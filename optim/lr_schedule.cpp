@@ -44,7 +44,7 @@ constexpr LrDecay kDecays[] = {
      "warmup to 1 at decay_steps. Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT",
      true, cosine},
     {"linear", "min_lr + (learning_rate − min_lr) · (1 − f), with f as for cosine", true, linear},
-    {"constant", "learning_rate forever", false, constant},
+    {"constant", "learning_rate forever", false, constant, true},
     {"inverse_sqrt",
      "learning_rate · √(w / (s + 1)) at step s, but at least min_lr, where w is warmup_steps, or 1 if there is "
      "no warmup. Vaswani et al. 2017, arXiv:1706.03762, section 5.3, scaled to learning_rate at its peak",

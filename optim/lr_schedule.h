@@ -23,6 +23,7 @@ struct LrDecay {
   bool ends;                ///< the rate stays at min_lr from step decay_steps on; the others do not use decay_steps
   /// The learning rate of step s. Requires: s >= warmup_steps.
   double (*rate)(const LrSchedule& schedule, std::int64_t s);
+  bool constant = false;  ///< the rate never falls, and min_lr is not used
 };
 
 /// The rows of the table. They live as long as the program.

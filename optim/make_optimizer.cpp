@@ -1,7 +1,5 @@
 #include "optim/make_optimizer.h"
 
-#include <array>
-
 #include "autograd/core/check.h"
 #include "autograd/core/table.h"
 #include "optim/adam.h"
@@ -13,51 +11,32 @@ namespace {
 
 using Made = std::unique_ptr<Optimizer>;
 
-// AdamOptions or AdamWOptions, each with its own defaults.
+// The options of an optimizer, with those hyper-parameters that it has and that are given.
 template <class Options>
-Options adam_options(const HyperParameters& h) {
-  const Options defaults;
-  return {.beta1 = h.beta1.value_or(defaults.beta1),
-          .beta2 = h.beta2.value_or(defaults.beta2),
-          .eps = h.eps.value_or(defaults.eps),
-          .weight_decay = h.weight_decay.value_or(defaults.weight_decay)};
+Options options_of(const HyperParameters& h) {
+  Options o;
+  const auto set = [](auto& member, const auto& given) { member = given.value_or(member); };
+  if constexpr (requires { o.beta1; }) set(o.beta1, h.beta1);
+  if constexpr (requires { o.beta2; }) set(o.beta2, h.beta2);
+  if constexpr (requires { o.eps; }) set(o.eps, h.eps);
+  if constexpr (requires { o.momentum; }) set(o.momentum, h.momentum);
+  if constexpr (requires { o.nesterov; }) set(o.nesterov, h.nesterov);
+  if constexpr (requires { o.matrix_factor; }) set(o.matrix_factor, h.matrix_factor);
+  set(o.weight_decay, h.weight_decay);
+  return o;
 }
 
-SgdOptions sgd_options(const HyperParameters& h) {
-  const SgdOptions defaults;
-  return {.momentum = h.momentum.value_or(defaults.momentum),
-          .nesterov = h.nesterov.value_or(defaults.nesterov),
-          .weight_decay = h.weight_decay.value_or(defaults.weight_decay)};
-}
-
-MuonOptions muon_options(const HyperParameters& h) {
-  const MuonOptions defaults;
-  return {.matrix_factor = h.matrix_factor.value_or(defaults.matrix_factor),
-          .momentum = h.momentum.value_or(defaults.momentum),
-          .weight_decay = h.weight_decay.value_or(defaults.weight_decay),
-          .beta1 = h.beta1.value_or(defaults.beta1),
-          .beta2 = h.beta2.value_or(defaults.beta2),
-          .eps = h.eps.value_or(defaults.eps)};
+template <class Kind, class Options>
+Made make(ParameterStore& store, const HyperParameters& h) {
+  return std::make_unique<Kind>(store, options_of<Options>(h));
 }
 
 constexpr OptimizerKind kOptimizerRows[] = {
-    {"adamw", "decoupled weight decay", true, 0, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
-     }},
-    {"adam", "weight decay added to the gradient", true, 0, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
-     }},
-    {"sgd", "momentum if above 0", false, SgdOptions().momentum, false,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Sgd>(store, sgd_options(h));
-     }},
-    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", true, MuonOptions().momentum,
-     true,
-     [](ParameterStore& store, const HyperParameters& h) -> Made {
-       return std::make_unique<Muon>(store, muon_options(h));
-     }},
+    {"adamw", "decoupled weight decay", make<AdamW, AdamWOptions>, /*adaptive=*/true, /*betas=*/true},
+    {"adam", "weight decay added to the gradient", make<Adam, AdamOptions>, /*adaptive=*/true, /*betas=*/true},
+    {"sgd", "momentum if above 0", make<Sgd, SgdOptions>, false, false, SgdOptions().momentum, /*nesterov=*/true},
+    {"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest", make<Muon, MuonOptions>,
+     /*adaptive=*/true, /*betas=*/true, MuonOptions().momentum, false, /*matrix_rate=*/true},
 };
 constexpr Table kOptimizers("optimizer", kOptimizerRows);
 

@@ -16,20 +16,19 @@ namespace maki {
 /// that is not given has the default of the optimizer's own options, which is that of its publication or of PyTorch:
 /// AdamWOptions, for example.
 struct HyperParameters {
-  std::optional<double> beta1 = {}, beta2 = {}, eps = {};  ///< adamw, adam, muon
-  std::optional<double> momentum = {};                     ///< sgd, muon
-  std::optional<bool> nesterov = {};                       ///< sgd
-  std::optional<double> matrix_factor = {};                ///< muon
-  std::optional<double> weight_decay = {};                 ///< all
+  std::optional<double> beta1 = {}, beta2 = {}, eps = {}, momentum = {};
+  std::optional<bool> nesterov = {};
+  std::optional<double> matrix_factor = {}, weight_decay = {};
 };
 
 /// What a configuration and a plan have to know about an optimizer: a row of the table in make_optimizer.cpp.
 struct OptimizerKind {
   const char *name, *help;
-  bool adaptive;     ///< whether the lengths of its steps do not depend on those of the gradients, as for adamw
-  double momentum;   ///< HyperParameters::momentum of a new run
-  bool matrix_rate;  ///< whether it has HyperParameters::matrix_factor
   std::unique_ptr<Optimizer> (*make)(ParameterStore& store, const HyperParameters& hyper);
+  bool adaptive = false;  ///< whether the lengths of its steps do not depend on those of the gradients, as for adamw
+  bool betas = false;     ///< whether it has beta1 and beta2
+  std::optional<double> momentum = {};         ///< of a new run, if it has one
+  bool nesterov = false, matrix_rate = false;  ///< whether it has nesterov and matrix_factor
 };
 /// The row of this name. Throws Error, suggesting the most similar name, if there is none.
 const OptimizerKind& optimizer_kind(std::string_view name);

@@ -17,6 +17,8 @@ namespace maki {
 /// Refers to an array, which must outlive it.
 template <class Row>
 class Table {
+  using Element = std::remove_pointer_t<Row>;
+
  public:
   template <std::size_t N>
   constexpr Table(const char* what, const Row (&rows)[N]) : what_(what), rows_(rows) {}
@@ -26,36 +28,37 @@ class Table {
 
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const Row& row : rows_) names.emplace_back(name_of(row));
+    for (const Row& row : rows_) names.emplace_back(element(row).name);
     return names;
   }
   /// Null if no row has this name.
-  const Row* find(std::string_view name) const {
+  const Element* find(std::string_view name) const {
     for (const Row& row : rows_) {
-      if (name == name_of(row)) return &row;
+      if (name == element(row).name) return &element(row);
     }
     return nullptr;
   }
   /// The row of this name. Throws E, which lists all names and suggests the nearest, if there is none.
   template <class E = Error>
-  const Row& row(std::string_view name) const {
-    const Row* const found = find(name);
+  const Element& row(std::string_view name) const {
+    const Element* const found = find(name);
     if (found == nullptr) throw E(unknown_name(what_, name, names()));
     return *found;
   }
   /// "name: help; name: help", for rows with a member `help`.
   std::string help() const {
     std::string text;
-    for (const Row& row : rows_) text += (text.empty() ? "" : "; ") + std::string(row.name) + ": " + row.help;
+    for (const Row& row : rows_)
+      text += (text.empty() ? "" : "; ") + std::string(element(row).name) + ": " + element(row).help;
     return text;
   }
 
  private:
-  static constexpr const char* name_of(const Row& row) {
+  static constexpr const Element& element(const Row& row) {
     if constexpr (std::is_pointer_v<Row>) {
-      return row->name;
+      return *row;
     } else {
-      return row.name;
+      return row;
     }
   }
 

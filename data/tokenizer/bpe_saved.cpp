@@ -104,6 +104,7 @@ std::unique_ptr<Tokenizer> load_bpe(std::string_view saved) {
 
 constinit const TokenizerKind kBpeTokenizer = {"bpe",
                                                "frequent sequence of bytes",
+                                               "byte pairs",
                                                Vocabulary::learned,
                                                "maki bpe tokenizer 1\n",
                                                make_bpe,

@@ -18,8 +18,8 @@ std::unique_ptr<Tokenizer> load_byte(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kByteTokenizer = {"byte",    "byte",   Vocabulary::bytes, "maki byte tokenizer 1\n",
-                                                make_byte, load_byte};
+constinit const TokenizerKind kByteTokenizer = {
+    "byte", "byte", "bytes", Vocabulary::bytes, "maki byte tokenizer 1\n", make_byte, load_byte};
 
 ByteTokenizer::ByteTokenizer() {
   for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);

@@ -25,7 +25,7 @@ std::unique_ptr<Tokenizer> load_char(std::string_view saved) {
 }  // namespace
 
 constinit const TokenizerKind kCharTokenizer = {
-    "char", "character", Vocabulary::characters, "maki char tokenizer 1\n", make_char, load_char};
+    "char", "character", "characters", Vocabulary::characters, "maki char tokenizer 1\n", make_char, load_char};
 
 CharTokenizer::CharTokenizer(const TextToLearn& text) {
   for (const TextToLearn::Pieces& pieces : {std::cref(text.learned), std::cref(text.others)}) {

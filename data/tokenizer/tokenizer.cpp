@@ -98,7 +98,7 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
 
 std::vector<std::string> tokenizer_names() { return kTokenizerKinds.names(); }
 
-const TokenizerKind& tokenizer_kind(std::string_view name) { return *kTokenizerKinds.row<CorpusError>(name); }
+const TokenizerKind& tokenizer_kind(std::string_view name) { return kTokenizerKinds.row<CorpusError>(name); }
 
 bool is_by_character(const Tokenizer& tokenizer) {
   return tokenizer_kind(tokenizer.kind()).vocabulary == Vocabulary::characters &&

@@ -128,7 +128,8 @@ enum class Vocabulary : std::uint8_t {
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.
 struct TokenizerKind {
   const char* name;
-  const char* unit;  ///< what one token stands for, as the help says it: "character"
+  const char* unit;    ///< what one token stands for, as the help says it: "character"
+  const char* plural;  ///< of several tokens: "characters"
   Vocabulary vocabulary;
   /// The first line of the saved form, which names the kind and the version.
   std::string_view header;

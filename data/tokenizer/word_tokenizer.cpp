@@ -73,8 +73,8 @@ std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
 }  // namespace
 
 constinit const TokenizerKind kWordTokenizer = {
-    "word",    "word between spaces", Vocabulary::learned,  "maki word tokenizer 1\n", make_word,
-    load_word, /*has_limit=*/false,   /*spaced_words=*/true};
+    "word", "word between spaces", "words", Vocabulary::learned, "maki word tokenizer 1\n", make_word, load_word,
+    false,  /*spaced_words=*/true};
 
 double new_word_share(std::string_view text) {
   constexpr std::size_t kMostBytes = std::size_t{4} << 20;

@@ -156,7 +156,7 @@ TEST_CASE("an option that has no effect with the others is refused: exit 2") {
   const std::vector<Refused> all = {
       {{"--config", phases}, {"learning_rate: the configuration contains phases", "omit --learning-rate, or remove"}},
       {{"--muon-lr", "0.1"}, {"muon_lr: has an effect only if optimizer is muon", "it is adamw", "omit --muon-lr"}},
-      {{"--optimizer", "sgd", "--beta1", "0.8"}, {"beta1: has an effect only if optimizer is adam or adamw or muon"}},
+      {{"--optimizer", "sgd", "--beta1", "0.8"}, {"beta1: has an effect only if optimizer is adamw or adam or muon"}},
       {{"--optimizer", "sgd", "--beta2", "0.8"}, {"beta2"}},
       {{"--momentum", "0.8"}, {"momentum: has an effect only if optimizer is sgd or muon"}},
       {{"--optimizer", "muon", "--no-nesterov"}, {"nesterov"}},

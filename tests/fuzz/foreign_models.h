@@ -1,7 +1,7 @@
 // What the targets that read models of other programs share.
 #pragma once
 
-#include "train/run/convert/foreign_model.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki::fuzz {
 

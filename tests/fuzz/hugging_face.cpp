@@ -14,7 +14,7 @@ void read_as_hugging_face(const std::string& bytes) {
   scratch_file("model.safetensors.index.json", files[1]);
   scratch_file("a.safetensors", files[2]);
   remove_scratch_file("model.safetensors");
-  load_model(open_hugging_face(scratch_folder()));
+  load_model(open_foreign_model(scratch_folder()));
 }
 
 std::vector<std::string> hugging_face_seeds() {

@@ -6,7 +6,7 @@
 namespace maki::fuzz {
 namespace {
 
-void read_as_llm_c(const std::string& bytes) { load_model(open_llm_c(scratch_file("llm_c.bin", bytes))); }
+void read_as_llm_c(const std::string& bytes) { load_model(open_foreign_model(scratch_file("llm_c.bin", bytes))); }
 
 std::vector<std::string> llm_c_seeds() { return {source_file("tests/fixtures/llm_c.bin")}; }
 

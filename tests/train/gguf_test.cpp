@@ -6,8 +6,8 @@
 #include "tests/catch.h"
 #include "tests/train/imported.h"
 #include "tests/train/read_gguf.h"
-#include "train/run/convert/export_model.h"
 #include "train/run/convert/gguf_file.h"
+#include "train/run/convert/model_formats.h"
 
 using namespace maki;
 using namespace maki::tests;

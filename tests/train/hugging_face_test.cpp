@@ -10,7 +10,7 @@
 #include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/train/imported.h"
-#include "train/run/convert/export_model.h"
+#include "train/run/convert/model_formats.h"
 #include "train/run/convert/safetensors.h"
 
 using namespace maki;
@@ -85,7 +85,7 @@ TEST_CASE("transformers: the gradient of every weight of imported models") {
     const std::string path = hugging_face_fixture(name);
     const std::string checkpoint = import_into(path, folder / name);
     const StoredTensors values = read_safetensors(path + "/values.safetensors");
-    const ForeignModel foreign = open_hugging_face(path);
+    const ForeignModel foreign = open_foreign_model(path);
     for (const auto& [dtype, error] : kBounds) {
       LoadedModel loaded(checkpoint, dtype), expected(checkpoint, dtype);
       load_weights(read_safetensors(path + "/gradients.safetensors"), foreign.names, foreign.rules, expected.store);
@@ -128,7 +128,7 @@ TEST_CASE("what is imported and exported again has the same bytes") {
 
 TEST_CASE("an old file of GPT-2 is read: no prefix, stored masks and head, padded vocabulary") {
   const TemporaryFolder folder;
-  const ForeignModel model = open_hugging_face(hugging_face_fixture("gpt2-old"));
+  const ForeignModel model = open_foreign_model(hugging_face_fixture("gpt2-old"));
   REQUIRE(model.stored.find("h.0.attn.bias") != nullptr);
   const Imported run = import_run(model, *tokenizer_for(model, ""), folder / "run");
   REQUIRE(run.padding == 3);
@@ -194,10 +194,10 @@ TEST_CASE("the values of rope_theta and rope_scaling of older configurations are
   const TemporaryFolder folder;
   const std::string now = "\"rope_parameters\": {\n    \"rope_theta\": 500.0,\n    \"rope_type\": \"default\"\n  }";
   const std::string older = changed_fixture(folder, "llama", now, "\"rope_theta\": 700, \"rope_scaling\": null");
-  REQUIRE(open_hugging_face(older).config.position_base == 700);
+  REQUIRE(open_foreign_model(older).config.position_base == 700);
   const std::string scaled =
       changed_fixture(folder, "llama", now, "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}");
-  REQUIRE_THAT(error_message<CheckpointError>([&] { open_hugging_face(scaled); }), ContainsSubstring("got linear"));
+  REQUIRE_THAT(error_message<CheckpointError>([&] { open_foreign_model(scaled); }), ContainsSubstring("got linear"));
 }
 
 TEST_CASE("the tensors of a model may be in several files") {
@@ -214,7 +214,7 @@ TEST_CASE("the tensors of a model may be in several files") {
   write_safetensors(posix_file_system(), copy + "/b.safetensors", parts[1]);
   std::filesystem::remove(file);
   const auto write_index = [&](const nlohmann::json& index) { write_bytes(file + ".index.json", index.dump()); };
-  const auto said = [&] { return error_message<CheckpointError>([&] { open_hugging_face(copy); }); };
+  const auto said = [&] { return error_message<CheckpointError>([&] { open_foreign_model(copy); }); };
   write_index({{"weight_map", map}});
   const LoadedModel loaded(import_into(copy, folder / "run"));
   const LoadedModel whole(import_into(hugging_face_fixture("llama"), folder / "whole"));

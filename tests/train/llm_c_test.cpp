@@ -4,7 +4,7 @@
 #include "data/io/error.h"
 #include "tests/catch.h"
 #include "tests/train/imported.h"
-#include "train/run/convert/export_model.h"
+#include "train/run/convert/model_formats.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -69,7 +69,7 @@ TEST_CASE("a damaged checkpoint of llm.c is refused") {
   const std::string good = read_bytes(kFixture);
   const auto said = [&](const std::string& bytes) {
     write_bytes(folder / "m.bin", bytes);
-    return error_message<CheckpointError>([&] { open_llm_c(folder / "m.bin"); });
+    return error_message<CheckpointError>([&] { open_foreign_model(folder / "m.bin"); });
   };
   REQUIRE(said(good).empty());
   REQUIRE_THAT(said(""), ContainsSubstring("too short"));

@@ -43,8 +43,9 @@ TEST_CASE("text facts tell how much of the end of a text is new") {
   REQUIRE(text_facts(corpus).new_ngrams == 1);
 }
 
-TEST_CASE("a plan knows the tokens of every tokenizer") {
+TEST_CASE("a plan knows the tokens of every tokenizer, and takes others for characters") {
   for (const std::string& name : tokenizer_names()) REQUIRE(planned_tokens(name).name == name);
+  REQUIRE(planned_tokens("new").name == std::string("char"));
 }
 
 TEST_CASE("byte pairs are the tokens of a text whose parts repeat themselves in new words") {

@@ -7,7 +7,6 @@
 #include "data/io/number.h"
 #include "train/app/progress.h"
 #include "train/loop/estimate.h"
-#include "train/loop/plan/shape_table.h"
 #include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
@@ -36,9 +35,8 @@ double minutes_of(const std::string& text) {
 }
 
 std::string tokens_text(const Config& config) {
-  const std::string plural = planned_tokens(config.tokenizer).plural;
-  const bool counted = tokenizer_kind(config.tokenizer).has_limit;
-  return counted ? with_separators(config.vocab_size) + ' ' + plural : plural;
+  const TokenizerKind& kind = tokenizer_kind(config.tokenizer);
+  return (kind.has_limit ? with_separators(config.vocab_size) + ' ' : "") + kind.plural;
 }
 
 // How the loss will compare with what counting alone reaches.

@@ -80,7 +80,7 @@ constexpr Table kSourceAttention("kind", kSourceRows);
 }  // namespace
 
 std::vector<std::string> attention_kinds(const LoadedModel& loaded) {
-  if (task_rule(loaded.state.config).reads_source) return kSourceAttention.names();
+  if (task_rule(loaded.state.config).reads_source()) return kSourceAttention.names();
   return {"self"};
 }
 

@@ -4,12 +4,16 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "autograd/core/check.h"
 #include "autograd/tape.h"
 #include "data/io/number.h"
 #include "data/io/printable.h"
 #include "data/io/utf8.h"
 #include "nn/models/encoder.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/random_dataset.h"
+#include "train/loop/tasks.h"
+#include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/models.h"
 
 namespace maki {
@@ -185,5 +189,41 @@ std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledL
   add_confusion(counts, data_->labels, list);
   return list;
 }
+
+namespace {
+
+LabelledOptions labelled_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
+  return {.val_fraction = val_fraction,
+          .max_tokens = c.block_size,
+          .tokenizer_kind = c.tokenizer,
+          .tokenizer_options = tokenizer_options(c),
+          .tokenizer = tokenizers.target};
+}
+
+std::unique_ptr<Task> classify_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(make_labelled_dataset(
+                                               corpus, labelled_options(c, c.val_fraction, tokenizers))));
+}
+
+std::unique_ptr<Task> classify_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                         const EvalRequest& request) {
+  check(request.unknown == "error", "unknown: applies to plain text; the task of this model is classify");
+  LabelledOptions options = labelled_options(c, request.own ? c.val_fraction : 0, tokenizers);
+  options.labels = load_labels(request.labels);
+  LabelledDataset data = make_labelled_dataset(corpus, options);
+  if (!request.own) data.val = std::exchange(data.train, {});
+  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(std::move(data)),
+                                        request.own ? "validation part of the run's text" : "whole text");
+}
+
+std::unique_ptr<Task> classify_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+  return std::make_unique<ClassifyTask>(
+      c, std::make_shared<const LabelledDataset>(random_labelled(vocab.target, vocab.classes, batches * c.batch_size,
+                                                                 c.block_size, static_cast<std::uint64_t>(c.seed))));
+}
+
+}  // namespace
+
+extern constinit const TaskKind kClassify = {"classify", classify_task, classify_eval_task, classify_random_task};
 
 }  // namespace maki

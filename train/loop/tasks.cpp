@@ -8,23 +8,17 @@
 #include "data/dataset/dataset.h"
 #include "data/dataset/token_file.h"
 #include "data/io/error.h"
-#include "train/loop/classify_task.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/masked_task.h"
 #include "train/loop/random_dataset.h"
-#include "train/loop/translation_task.h"
 #include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
-namespace {
 
-// What a task is made of; the functions have the arguments of those in tasks.h.
-struct TaskKind {
-  const char* name;
-  std::unique_ptr<Task> (*make)(const Config&, const Corpus&, const PairTokenizers&);
-  std::unique_ptr<Task> (*make_eval)(const Config&, const Corpus&, const PairTokenizers&, const EvalRequest&);
-  std::unique_ptr<Task> (*make_random)(const Config&, const VocabSizes&, std::int64_t batches);
-};
+// Each in its own file.
+extern const TaskKind kTranslate, kClassify;
+
+namespace {
 
 // Tasks on plain text, LanguageModelTask and MaskedTask, have the same data.
 template <class TextTask>
@@ -111,75 +105,12 @@ std::unique_ptr<Task> text_random_task(const Config& c, const VocabSizes& vocab,
       plain, std::make_shared<const Dataset>(random_dataset(known, tokens, static_cast<std::uint64_t>(c.seed))));
 }
 
-// Sources and targets may have block_size tokens with their end tokens.
-PairOptions pair_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
-  return {.val_fraction = val_fraction,
-          .max_tokens = c.block_size - 1,
-          .tokenizer = c.tokenizer,
-          .tokenizer_options = tokenizer_options(c),
-          .shared_vocabulary = c.share_vocabulary,
-          .tokenizers = tokenizers};
-}
+constexpr TaskKind kNextToken = {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
+                                 text_random_task<LanguageModelTask>};
+constexpr TaskKind kMasked = {"masked", text_task<MaskedTask>, text_eval_task<MaskedTask>,
+                              text_random_task<MaskedTask>};
 
-std::unique_ptr<Task> translation_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return std::make_unique<TranslationTask>(
-      c, std::make_shared<const PairDataset>(make_pair_dataset(corpus, pair_options(c, c.val_fraction, tokenizers))));
-}
-
-std::unique_ptr<Task> translation_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
-                                            const EvalRequest& request) {
-  PairOptions options = pair_options(c, request.own ? c.val_fraction : 0, tokenizers);
-  options.unknown = parse_unknown_policy(request.unknown);
-  options.validate_all = !request.own;
-  PairDataset data = make_pair_dataset(corpus, options);
-  return std::make_unique<TranslationTask>(c, std::make_shared<const PairDataset>(std::move(data)),
-                                           request.own ? "validation part of the run's text" : "whole text");
-}
-
-std::unique_ptr<Task> translation_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
-  return std::make_unique<TranslationTask>(
-      c, std::make_shared<const PairDataset>(random_pairs(vocab.source > 0 ? vocab.source : vocab.target, vocab.target,
-                                                          batches * c.batch_size, c.block_size - 1,
-                                                          static_cast<std::uint64_t>(c.seed))));
-}
-
-LabelledOptions labelled_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
-  return {.val_fraction = val_fraction,
-          .max_tokens = c.block_size,
-          .tokenizer_kind = c.tokenizer,
-          .tokenizer_options = tokenizer_options(c),
-          .tokenizer = tokenizers.target};
-}
-
-std::unique_ptr<Task> classify_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(make_labelled_dataset(
-                                               corpus, labelled_options(c, c.val_fraction, tokenizers))));
-}
-
-std::unique_ptr<Task> classify_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
-                                         const EvalRequest& request) {
-  check(request.unknown == "error", "unknown: applies to plain text; the task of this model is classify");
-  LabelledOptions options = labelled_options(c, request.own ? c.val_fraction : 0, tokenizers);
-  options.labels = load_labels(request.labels);
-  LabelledDataset data = make_labelled_dataset(corpus, options);
-  if (!request.own) data.val = std::exchange(data.train, {});
-  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(std::move(data)),
-                                        request.own ? "validation part of the run's text" : "whole text");
-}
-
-std::unique_ptr<Task> classify_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
-  return std::make_unique<ClassifyTask>(
-      c, std::make_shared<const LabelledDataset>(random_labelled(vocab.target, vocab.classes, batches * c.batch_size,
-                                                                 c.block_size, static_cast<std::uint64_t>(c.seed))));
-}
-
-constexpr TaskKind kTaskKindRows[] = {
-    {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
-     text_random_task<LanguageModelTask>},
-    {"translate", translation_task, translation_eval_task, translation_random_task},
-    {"classify", classify_task, classify_eval_task, classify_random_task},
-    {"masked", text_task<MaskedTask>, text_eval_task<MaskedTask>, text_random_task<MaskedTask>},
-};
+constexpr const TaskKind* kTaskKindRows[] = {&kNextToken, &kTranslate, &kMasked, &kClassify};
 constexpr Table kTaskKinds("task", kTaskKindRows);
 
 const TaskKind& kind_of(const Config& config) { return kTaskKinds.row(task_rule(config).name); }

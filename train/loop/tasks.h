@@ -1,6 +1,5 @@
 // Creates the task that a configuration describes (train/run/config/tasks.h has their names), from the data of a run,
-// from data to evaluate a model on, or from random numbers. Adding a task touches its own files, the tables of the two
-// files tasks.cpp, and that of the models which learn it (train/run/config/models.cpp).
+// from data to evaluate a model on, or from random numbers.
 #pragma once
 
 #include <memory>
@@ -12,10 +11,6 @@
 
 namespace maki {
 
-/// The task of a run on this corpus, with the given tokenizers or else with new ones. Tasks that read no source use
-/// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.
-std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers = {});
-
 struct EvalRequest {
   bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
   std::string unknown = "error";  ///< what to do with characters that a vocabulary lacks: "error", "skip", "replace"
@@ -24,6 +19,19 @@ struct EvalRequest {
   std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
   bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
 };
+
+/// How a task is made, by the functions below: a row of the table in tasks.cpp, which stands in the file of its class.
+struct TaskKind {
+  const char* name;
+  std::unique_ptr<Task> (*make)(const Config&, const Corpus&, const PairTokenizers&);
+  std::unique_ptr<Task> (*make_eval)(const Config&, const Corpus&, const PairTokenizers&, const EvalRequest&);
+  std::unique_ptr<Task> (*make_random)(const Config&, const VocabSizes&, std::int64_t batches);
+};
+
+/// The task of a run on this corpus, with the given tokenizers or else with new ones. Tasks that read no source use
+/// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.
+std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers = {});
+
 /// A task with the corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the
 /// task, and Error if the request does not.
 std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,

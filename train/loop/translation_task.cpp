@@ -7,7 +7,10 @@
 #include "data/io/number.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/random_dataset.h"
+#include "train/loop/tasks.h"
 #include "train/loop/translate.h"
+#include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/models.h"
 
 namespace maki {
@@ -144,5 +147,44 @@ std::optional<std::string> TranslationTask::sample(const Model& model, std::uint
                      translated_line(*data_->tokenizers.target, results[0]),
                      data_->tokenizers.target->decode_line(pairs.target(i)));
 }
+
+namespace {
+
+// Sources and targets may have block_size tokens with their end tokens.
+PairOptions pair_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
+  return {.val_fraction = val_fraction,
+          .max_tokens = c.block_size - 1,
+          .tokenizer = c.tokenizer,
+          .tokenizer_options = tokenizer_options(c),
+          .shared_vocabulary = c.share_vocabulary,
+          .tokenizers = tokenizers};
+}
+
+std::unique_ptr<Task> translation_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<TranslationTask>(
+      c, std::make_shared<const PairDataset>(make_pair_dataset(corpus, pair_options(c, c.val_fraction, tokenizers))));
+}
+
+std::unique_ptr<Task> translation_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                            const EvalRequest& request) {
+  PairOptions options = pair_options(c, request.own ? c.val_fraction : 0, tokenizers);
+  options.unknown = parse_unknown_policy(request.unknown);
+  options.validate_all = !request.own;
+  PairDataset data = make_pair_dataset(corpus, options);
+  return std::make_unique<TranslationTask>(c, std::make_shared<const PairDataset>(std::move(data)),
+                                           request.own ? "validation part of the run's text" : "whole text");
+}
+
+std::unique_ptr<Task> translation_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+  return std::make_unique<TranslationTask>(
+      c, std::make_shared<const PairDataset>(random_pairs(vocab.source > 0 ? vocab.source : vocab.target, vocab.target,
+                                                          batches * c.batch_size, c.block_size - 1,
+                                                          static_cast<std::uint64_t>(c.seed))));
+}
+
+}  // namespace
+
+extern constinit const TaskKind kTranslate = {"translate", translation_task, translation_eval_task,
+                                              translation_random_task};
 
 }  // namespace maki

@@ -42,5 +42,5 @@ TEST_CASE("a table of pointers has the names of what they point to") {
   static constexpr const Kind* kPointers[] = {&kKinds[1], &kKinds[0]};
   constexpr maki::Table table("kind", kPointers);
   REQUIRE(table.names() == std::vector<std::string>{"two", "one"});
-  REQUIRE(table.row("one")->value == 1);
+  REQUIRE(table.row("one").value == 1);
 }

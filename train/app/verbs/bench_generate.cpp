@@ -93,7 +93,7 @@ class GenerateBench {
 int bench_generate(const BenchGenerateOptions& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload(/*trains=*/false);
-  check(!task_rule(workload.config).reads_source,
+  check(!task_rule(workload.config).reads_source(),
         "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload);

@@ -78,7 +78,7 @@ void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
   const TaskRule& task = task_rule(config);
   const std::string& run = o.reading.run;
   const std::vector<std::string> search = o.command.given_among({"--beam", "--length-penalty"});
-  check(search.empty() || task.reads_source,
+  check(search.empty() || task.reads_source(),
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it",
         search.empty() ? "" : search.back(), run, config.model);
   check(!o.adapting.adapt || task.predicts_next,

@@ -7,7 +7,7 @@
 #include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/verbs.h"
-#include "train/run/convert/export_model.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki {
 namespace {
@@ -35,18 +35,21 @@ void add_export(const Command& command) {
   const auto o = std::make_shared<ExportVerbOptions>();
   o->reading.add_run(command, "run directory or .maki file");
   command
-      .add_option("--format", o->format, fmt::format("{}", fmt::join(export_format_names(), "|")),
-                  "format to write (" + export_format_help() + ")")
+      .add_option("--format", o->format, fmt::format("{}", fmt::join(model_formats().names(), "|")),
+                  "format to write (" + model_formats().help() + ")")
       .require();
   command
       .add_option("--out", o->options.out.path, "PATH",
-                  "directory to write for hf and maki, or file for the other formats")
+                  fmt::format("directory to write for {}, or file for the other formats",
+                              formats_with(&ModelFormat::is_directory)))
       .require();
   add_force(command, o->options.out.force);
   command.add_option("--gguf-type", o->options.gguf_type, "f32|f16|q8_0",
                      "data type of the matrices in a GGUF file [f32]");
-  command.add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
-                   "write a model with the exact GELU although the other program computes its tanh form (gguf, llm.c)");
+  command.add_flag(
+      "--gelu-as-tanh", o->options.gelu_as_tanh,
+      fmt::format("write a model with the exact GELU although the other program computes its tanh form ({})",
+                  formats_with(&ModelFormat::is_tanh, ", ")));
   add_checkpoint_option(command, o->reading.checkpoint);
   command.add_flag("--json", o->reading.json, "print the paths of the files as JSON");
   command.set_action([o] { return export_run(*o); });

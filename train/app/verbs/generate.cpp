@@ -106,7 +106,7 @@ int generate(GenerateVerbOptions& o) {
   const LoadedModel loaded = o.reading.open();
   loaded.generator();  // throws if there is nothing to generate with
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
-  if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
+  if (task_rule(loaded.state.config).reads_source()) return generate_targets(o, loaded);
   check_apply(o, {"--beam", "--length-penalty"}, "continues a text");
   o.texts.json = o.reading.json;
   if (o.adapting.adapt) o.texts.adapt = o.adapting.options;

@@ -9,6 +9,7 @@
 #include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/import_run.h"
+#include "train/run/convert/model_formats.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -60,10 +61,7 @@ int import_model(ImportOptions& o) {
 
 void add_import(const Command& command) {
   const auto o = std::make_shared<ImportOptions>();
-  command
-      .add_argument("PATH", o->path,
-                    "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
-      .require();
+  command.add_argument("PATH", o->path, import_format_help()).require();
   command.add_option("--out", o->out, "DIR", "directory of the run [runs/<path>-<n>]");
   add_force(command, o->force);
   command.add_option("--tokenizer", o->tokenizer, "FILE",

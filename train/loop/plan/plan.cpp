@@ -52,7 +52,7 @@ void Planner::choose_optimizer() {
   check(optimizer.adaptive || is_fixed("learning_rate"), "plan: knows no learning rate for {}; add `learning_rate`",
         optimizer.name);
   std::vector<Value> values = {{"optimizer", optimizer.name}, {"learning_rate", fmt::format("{}", rate)}};
-  if (optimizer.momentum > 0) values.push_back({"momentum", fmt::format("{}", optimizer.momentum)});
+  if (optimizer.momentum > 0) values.push_back({"momentum", fmt::format("{}", *optimizer.momentum)});
   if (optimizer.matrix_rate && is_very_short()) values.push_back({"muon_lr", "0.002"});
   choose(values, is_very_short() ? "of a text this short, higher rates would only learn by heart what counting knows"
                                  : fmt::format("for a width of {} and a vocabulary of {}", c.n_embd,

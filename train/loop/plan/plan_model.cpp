@@ -32,14 +32,15 @@ void Planner::choose_tokenizer() {
   } else {
     const PlannedTokens& best = planned_tokens(text.tokenizer);
     const bool is_best = !best.needs_prior || (!is_fixed("tokenizer") && can_have_prior(text.tokens));
-    const PlannedTokens& chosen = is_best ? best : planned_tokens("char");
-    std::vector<Value> values = {{"tokenizer", chosen.name}};
-    if (tokenizer_kind(chosen.name).has_limit) values.push_back({"vocab_size", fmt::format("{}", text.vocabulary)});
-    choose(values, chosen.reason(text));
+    const std::string chosen = is_best ? text.tokenizer : "char";
+    std::vector<Value> values = {{"tokenizer", chosen}};
+    if (tokenizer_kind(chosen).has_limit) values.push_back({"vocab_size", fmt::format("{}", text.vocabulary)});
+    choose(values, planned_tokens(chosen).reason(text));
   }
-  const PlannedTokens::Count count = planned_tokens(plan_.config.tokenizer).count(text);
-  text_.tokens = count.tokens;
-  text_.vocabulary = count.vocabulary;
+  const Vocabulary kind = tokenizer_kind(plan_.config.tokenizer).vocabulary;
+  const bool bytes = kind == Vocabulary::bytes, characters = kind == Vocabulary::characters;
+  text_.tokens = bytes ? text.bytes : characters ? text.characters : text.tokens;
+  text_.vocabulary = bytes ? kByteValues : characters ? text.distinct : text.vocabulary;
   text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * (1 - plan_.config.val_fraction));
   text_.prior = prior_use();
 }

@@ -58,10 +58,6 @@ constexpr std::array kWordShapes = {ModelShape{network, 2, 4, 64, 128, {1.12, 0.
 // 200 steps of 4 windows know a poem of 500 characters and a license of 1,000 by heart.
 constexpr std::array kHeartShapes = {ModelShape{network, 2, 4, 64, 128, {0, 1}, /*rows=*/4}};
 
-PlannedTokens::Count count_characters(const TextFacts& text) { return {text.characters, text.distinct}; }
-PlannedTokens::Count count_bytes(const TextFacts& text) { return {text.bytes, kByteValues}; }
-PlannedTokens::Count counted(const TextFacts& text) { return {text.tokens, text.vocabulary}; }
-
 std::string different_characters(const TextFacts& text) {
   return fmt::format("{}, {} of them different", pluralize(text.characters, "character"),
                      with_separators(text.distinct));
@@ -82,15 +78,13 @@ bool without_tables(const Config& config, const LearnedText&) { return config.ng
 bool on_prior(const Config&, const LearnedText& text) { return text.prior == PriorUse::certain; }
 
 constexpr PlannedTokens kPlannedTokenRows[] = {
-    {"char", "characters", count_characters, different_characters},
-    {"byte", "bytes", count_bytes, rare_characters},
+    {"char", different_characters},
+    {"byte", rare_characters},
     // With enough time, words are learned better without a prior: 2 x 64 has 1.48 nats per word of @stories after 600
     // steps, and 1.57 with one. Tables add little: 0.387 nats per character after 1.2 passes with them, 0.314 after 2.2
     // passes without. Half the learning rate has 0.314 nats per character, the usual one 0.278. Dropout: 1.54 nats per
     // word after 2.2 passes of 4 x 128, with 0.1 1.74; 1.348 after 7 passes of 4 x 64, with 0.1 1.354.
     {"word",
-     "words",
-     counted,
      few_new_words,
      {kWordShapes, 2.155},
      without_tables,
@@ -101,13 +95,16 @@ constexpr PlannedTokens kPlannedTokenRows[] = {
      /*few_passes=*/8,
      /*many_passes=*/16},
     // After a minute of @stories-ja, 1,024 byte pairs with tables have as many nats per character as characters.
-    {"bpe", "byte pairs", counted, frequent_sequences, {kPairShapes, 2.834}, on_prior, /*needs_prior=*/true},
+    {"bpe", frequent_sequences, {kPairShapes, 2.834}, on_prior, /*needs_prior=*/true},
 };
 constexpr Table kPlannedTokens("tokenizer", kPlannedTokenRows);
 
 }  // namespace
 
-const PlannedTokens& planned_tokens(std::string_view tokenizer) { return kPlannedTokens.row(tokenizer); }
+const PlannedTokens& planned_tokens(std::string_view tokenizer) {
+  const PlannedTokens* const found = kPlannedTokens.find(tokenizer);
+  return found != nullptr ? *found : kPlannedTokenRows[0];
+}
 
 ShapeTable shape_table(const Config& config, const LearnedText& text) {
   if (text.by_heart) return {kHeartShapes, 1};

@@ -73,13 +73,9 @@ struct ShapeTable {
 /// The table for the tokens of a configuration.
 ShapeTable shape_table(const Config& config, const LearnedText& text);
 
-/// What a plan knows about the tokens of a kind of tokenizer: a row of the table in shape_table.cpp.
+/// What was measured of the tokens of a kind of tokenizer: a row of the table in shape_table.cpp.
 struct PlannedTokens {
-  struct Count {
-    std::int64_t tokens, vocabulary;
-  };
-  const char *name, *plural;
-  Count (*count)(const TextFacts& text);
+  const char* name;
   std::string (*reason)(const TextFacts& text);  ///< to choose them
   /// The shapes that were fitted to such tokens, and whether a text has them; else it has those of characters.
   ShapeTable shapes = {};
@@ -91,7 +87,7 @@ struct PlannedTokens {
   /// The fewest passes of a network without a prior that need weak and strong dropout.
   double few_passes = 2, many_passes = 4;
 };
-/// The row of this name. Throws Error if there is none.
+/// The row of this name, or if there is none, that of characters.
 const PlannedTokens& planned_tokens(std::string_view tokenizer);
 
 }  // namespace maki

@@ -147,7 +147,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   if (shape.recipe != tables) {
     choose("batch_size", &Config::batch_size, shape.rows);
     choose("optimizer", &Config::optimizer, "muon");
-    choose("momentum", &Config::momentum, optimizer_kind(config.optimizer).momentum);
+    choose("momentum", &Config::momentum, optimizer_kind(config.optimizer).momentum.value_or(0));
     choose("norm", &Config::norm, NormKind::rms);
     choose("activation", &Config::activation, Activation::relu_squared);
     choose("bias", &Config::bias, false);

@@ -1,6 +1,7 @@
 // The table of fields: the name, class, range and help text of every option of a run.
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <functional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
@@ -89,20 +90,20 @@ std::string task_help() {
   return fmt::format("task to learn ({})", fmt::join(lines, "; "));
 }
 
-Values ending_schedules() {
-  Values names;
-  for (const LrDecay& decay : lr_decays()) {
-    if (decay.ends) names.emplace_back(decay.name);
-  }
+// Those of the names whose row, which `row_of` returns, has a property.
+Values names_with(auto property, Values names, auto row_of) {
+  std::erase_if(names, [&](const std::string& name) { return !std::invoke(property, row_of(name)); });
   return names;
 }
+Values optimizers_with(auto property) { return names_with(property, optimizer_names(), optimizer_kind); }
+Values schedules_with(auto property) { return names_with(property, lr_decay_names(), lr_decay_named); }
 
 // The canonical form of a checkpoint's configuration lists the fields in this order, so existing fields must never
 // change places.
 std::vector<Field> make_fields() {
   using enum FieldClass;
   using C = Config;
-  const Values running = {"next_token", "masked"}, files = {"a file", "a directory"};
+  const Values running = tasks_where(&TaskRule::plain_text), files = {"a file", "a directory"};
   return {
       choice("model", model, &C::model, model_names(), "kind of model"),
       choice("task", model, &C::task, task_names(), task_help()).by_default("the first that the model can learn"),
@@ -117,11 +118,11 @@ std::vector<Field> make_fields() {
              "dropout probability of embeddings, attention weights and residual branches", "PROBABILITY"),
       boolean("bias", model, &C::bias, "use biases in linear layers and layer norms"),
       boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer")
-          .except("task", {"classify"})
+          .except("task", tasks_where(&TaskRule::labels))
           .off_at("true"),
       boolean("share_vocabulary", model, &C::share_vocabulary,
               "use one vocabulary and one token embedding for source and target")
-          .only("task", {"translate"}, "false"),
+          .only("task", tasks_where(&TaskRule::reads_source), "false"),
       choice<&C::activation, kActivations>(
           "activation", model, "activation of the feed-forward layers (swiglu: a gated layer of width 8/3 n_embd)"),
       choice<&C::norm_order, kNormOrders>(
@@ -157,11 +158,11 @@ std::vector<Field> make_fields() {
       number("ngram_prior", model, &C::ngram_prior, 0, kMaxCountedNgram,
              "add the log-probabilities of an n-gram count of the training text, of n-grams of up to this many tokens, "
              "to the logits; 0: none")
-          .only("task", {"next_token"}, "0"),
+          .only("task", tasks_where(&TaskRule::predicts_next), "0"),
       boolean("respect_documents", training, &C::respect_documents,
               "keep every sequence within one document: each document is cut from its beginning, and its last sequence "
               "is filled up; needs a text of documents")
-          .only("task", {"next_token"}, "false")
+          .only("task", tasks_where(&TaskRule::predicts_next), "false")
           .except("model", {"transformer-xl"}, "false"),
       boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of every head (RMS norm)")
           .only("model", {"gpt", "linear", "encoder"}, "false"),
@@ -195,7 +196,7 @@ std::vector<Field> make_fields() {
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,
              "largest number of tokens in the vocabulary that is learned from the text")
-          .only("tokenizer", {"bpe"}),
+          .only("tokenizer", names_with(&TokenizerKind::has_limit, tokenizer_names(), tokenizer_kind)),
       choice("normalize", model, &C::normalize, normalization_names(),
              "Unicode normalization of all text before it is encoded (nfkc cannot be undone)"),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},
@@ -245,25 +246,25 @@ std::vector<Field> make_fields() {
              "peak learning rate of the matrices of the blocks; the schedule changes it in proportion to that of all "
              "other parameters",
              "RATE")
-          .only("optimizer", {"muon"}),
+          .only("optimizer", optimizers_with(&OptimizerKind::matrix_rate)),
       number("min_lr", training, &C::min_lr, 0, 1e3, "learning rate at the end of the schedule", "RATE")
-          .except("schedule", {"constant"}),
+          .except("schedule", schedules_with(&LrDecay::constant)),
       number("beta1", training, &C::beta1, 0, 0.9999999, "decay rate per step of the first moment of Adam", "FRACTION")
-          .only("optimizer", {"adam", "adamw", "muon"}),
+          .only("optimizer", optimizers_with(&OptimizerKind::betas)),
       number("beta2", training, &C::beta2, 0, 0.9999999, "decay rate per step of the second moment of Adam", "FRACTION")
-          .only("optimizer", {"adam", "adamw", "muon"}),
+          .only("optimizer", optimizers_with(&OptimizerKind::betas)),
       number("momentum", training, &C::momentum, 0, 0.9999999, "decay rate per step of the momentum", "FRACTION")
-          .only("optimizer", {"sgd", "muon"})
+          .only("optimizer", optimizers_with(&OptimizerKind::momentum))
           .by_default("0.95 for muon, else 0"),
       boolean("nesterov", training, &C::nesterov, "use Nesterov momentum, as muon always does")
-          .only("optimizer", {"sgd"}),
+          .only("optimizer", optimizers_with(&OptimizerKind::nesterov)),
       number("weight_decay", training, &C::weight_decay, 0, kMaxCount,
              "weight decay of matrices and embeddings, but not of vectors, convolutions and n-gram tables", "RATE"),
       choice("schedule", training, &C::schedule, lr_decay_names(), "learning-rate schedule"),
       number("warmup_steps", training, &C::warmup_steps, 0, kMaxCount, "steps of linear warmup"),
       number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMaxCount,
              "step at which the schedule ends; 0: max_steps")
-          .only("schedule", ending_schedules()),
+          .only("schedule", schedules_with(&LrDecay::ends)),
       text("out", run, &C::out, "DIR", "directory of the run").by_default("runs/<corpus>-<n>"),
       number("max_steps", run, &C::max_steps, 0, kMaxCount, "total number of optimizer steps"),
       number("threads", run, &C::threads, 0, kMaxThreads,
@@ -280,7 +281,7 @@ std::vector<Field> make_fields() {
           .only("early_stop", {"true"}),
       boolean("counting", run, &C::counting,
               "measure before training what counting n-grams alone would reach, for comparison")
-          .only("task", {"next_token"})
+          .only("task", tasks_where(&TaskRule::predicts_next))
           .off_at("false"),
       boolean("recompute_blocks", run, &C::recompute_blocks,
               "keep only the input of each block for the backward pass and compute the block again: less memory, more "
@@ -291,7 +292,7 @@ std::vector<Field> make_fields() {
              "number of recent checkpoints to keep, in addition to the best"),
       number("sample_interval", run, &C::sample_interval, 0, kMaxCount,
              "steps between sample texts during training; 0: none")
-          .only("task", {"next_token", "translate"})
+          .only("task", tasks_where(&TaskRule::writes))
           .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),

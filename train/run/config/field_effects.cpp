@@ -12,10 +12,6 @@
 namespace maki {
 namespace {
 
-std::string value_text(const Config& config, std::string_view name) {
-  return name == kCorpus ? corpus_kind(config) : option_text(config, find_field(name));
-}
-
 bool holds(const Config& config, const Condition& condition) {
   const std::string value = value_text(config, condition.needs);
   const bool is_unknown = value.empty() && condition.needs == kCorpus;
@@ -62,6 +58,10 @@ void require_effective_values(const Config& config) {
       if (condition.always) require(config, field, condition);
     }
   }
+}
+
+std::string value_text(const Config& config, std::string_view name) {
+  return name == kCorpus ? corpus_kind(config) : option_text(config, find_field(name));
 }
 
 bool has_effect(const Config& config, std::string_view name) {

@@ -23,6 +23,9 @@ void require_effective_values(const Config& config);
 /// Whether the conditions of this field hold. One of a corpus that is not known holds.
 bool has_effect(const Config& config, std::string_view name);
 
+/// The value of a field, as the text of its option; for kCorpus, corpus_kind().
+std::string value_text(const Config& config, std::string_view name);
+
 /// What config.corpus denotes: "a file", "a directory", "tokens" or "a built-in text"; empty without sources, or if the
 /// first does not exist. Standard input is "a file". Throws what token_file_paths() throws.
 std::string corpus_kind(const Config& config);

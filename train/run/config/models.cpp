@@ -1,7 +1,6 @@
 #include "train/run/config/models.h"
 
 #include <algorithm>
-#include <span>
 
 #include "autograd/core/table.h"
 #include "nn/models/encoder.h"
@@ -17,8 +16,8 @@ namespace {
 
 struct ModelKind {
   const char* name;
-  std::span<const char* const> tasks;  // the first is the default
-  NormOrder norm_order;                // the defaults
+  Ability ability;       // whose tasks it learns
+  NormOrder norm_order;  // the defaults
   Positions positions;
   const char* attention;
   bool carries_state;  // from one batch to the next, if it has a memory
@@ -27,31 +26,28 @@ struct ModelKind {
   bool is_planned = false;
 };
 
-constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
-                     *kReadsText[] = {"masked", "classify"};
-
 constexpr ModelKind kModelKinds[] = {
-    {"gpt", kWritesText, NormOrder::pre, Positions::learned, "softmax", false,
+    {"gpt", Ability::writes_text, NormOrder::pre, Positions::learned, "softmax", false,
      [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, config);
      },
      /*is_planned=*/true},
-    {"seq2seq", kTranslates, NormOrder::post, Positions::sinusoidal, "softmax", false,
+    {"seq2seq", Ability::translates, NormOrder::post, Positions::sinusoidal, "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const Seq2SeqConfig seq2seq{config, config.share_vocabulary ? vocab.target : vocab.source,
                                    config.share_vocabulary};
        return std::make_unique<Seq2SeqModel>(scope, seq2seq);
      }},
-    {"linear", kWritesText, NormOrder::pre, Positions::learned, "elu", false,
+    {"linear", Ability::writes_text, NormOrder::pre, Positions::learned, "elu", false,
      [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<LinearModel>(scope, LinearConfig{config, parse_attention(config.attention)});
      },
      /*is_planned=*/true},
-    {"encoder", kReadsText, NormOrder::pre, Positions::learned, "softmax", false,
+    {"encoder", Ability::reads_text, NormOrder::pre, Positions::learned, "softmax", false,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<EncoderModel>(scope, EncoderConfig{config, vocab.classes});
      }},
-    {"transformer-xl", kWritesText, NormOrder::pre, Positions::sinusoidal, "softmax", true,
+    {"transformer-xl", Ability::writes_text, NormOrder::pre, Positions::sinusoidal, "softmax", true,
      [](const Config& config, const VocabSizes&, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<TransformerXlModel>(scope, TransformerXlConfig{config, config.memory});
      }},
@@ -64,8 +60,7 @@ constexpr Table kModels("model", kModelKinds);
 std::vector<std::string> model_names() { return kModels.names(); }
 
 std::vector<std::string> tasks_of_model(const std::string& model) {
-  const ModelKind& kind = kModels.row(model);
-  return {kind.tasks.begin(), kind.tasks.end()};
+  return tasks_where([&kind = kModels.row(model)](const TaskRule& task) { return task.needs == kind.ability; });
 }
 
 std::vector<std::string> planned_models() {
@@ -85,12 +80,12 @@ void fill_open_fields(Config& config) {
   const auto fill = [&](const char* name, auto& field, const auto& value) {
     if (config.open.erase(name) > 0) field = value;
   };
-  fill("task", config.task, kind.tasks.front());
+  fill("task", config.task, tasks_of_model(config.model).front());
   fill("norm_order", config.norm_order, kind.norm_order);
   fill("positions", config.positions, kind.positions);
   fill("attention", config.attention, kind.attention);
   fill("memory", config.memory, kind.carries_state ? config.block_size : 0);
-  fill("momentum", config.momentum, optimizer_kind(config.optimizer).momentum);
+  fill("momentum", config.momentum, optimizer_kind(config.optimizer).momentum.value_or(0));
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {

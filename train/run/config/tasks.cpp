@@ -10,27 +10,30 @@
 namespace maki {
 namespace {
 
+// Of those that need the same ability, the first is the usual one.
 constexpr TaskRule kTaskRules[] = {
-    {{.predicts_next = true}, "next_token", "predict the next token of a text", 10, "generate text", "generate"},
-    {{.special_ids = 1, .reads_source = true},
-     "translate",
-     "write the target of each source in parallel text",
-     60,
-     "translate lines",
-     "generate"},
-    {{.special_ids = 1, .fills_masks = true},
-     "masked",
-     "predict hidden tokens of a text from those around them",
-     40,
-     "fill masks",
-     "fill"},
-    {{.labels = true}, "classify", "give each text its label", 30, "label texts", "classify"},
+    {"next_token", "predict the next token of a text", Ability::writes_text, 10, "generate text", "generate", 0,
+     /*predicts_next=*/true},
+    {"translate", "write the target of each source in parallel text", Ability::translates, 60, "translate lines",
+     "generate", 1},
+    {"masked", "predict hidden tokens of a text from those around them", Ability::reads_text, 40, "fill masks", "fill",
+     1, false, false, /*fills_masks=*/true},
+    {"classify", "give each text its label", Ability::reads_text, 30, "label texts", "classify", 0, false,
+     /*labels=*/true},
 };
 constexpr Table kTasks("task", kTaskRules);
 
 }  // namespace
 
 std::vector<std::string> task_names() { return kTasks.names(); }
+
+std::vector<std::string> tasks_where(const std::function<bool(const TaskRule&)>& holds) {
+  std::vector<std::string> names;
+  for (const TaskRule& rule : kTaskRules) {
+    if (holds(rule)) names.emplace_back(rule.name);
+  }
+  return names;
+}
 
 const TaskRule& task_rule(const std::string& name) { return kTasks.row(name); }
 
@@ -42,7 +45,9 @@ const TaskRule& task_rule(const Config& config) {
   return task_rule(name);
 }
 
-bool has_source_vocabulary(const Config& config) { return task_rule(config).reads_source && !config.share_vocabulary; }
+bool has_source_vocabulary(const Config& config) {
+  return task_rule(config).reads_source() && !config.share_vocabulary;
+}
 
 VocabSizes random_vocab_sizes(const Config& config, std::int64_t size) {
   constexpr std::int64_t kRandomLabels = 3;  // more than the two of the simplest case

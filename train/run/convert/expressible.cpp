@@ -1,30 +1,25 @@
 // What the models of other programs can express.
-#include <algorithm>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "train/run/config/field_effects.h"
 #include "train/run/convert/hugging_face.h"
 
 namespace maki {
 namespace {
 
-struct Requirement {
-  const char* field;
-  std::vector<std::string> values;  ///< one of these, as the text of the option
-};
-
-void require(const Config& config, const std::vector<Requirement>& list, const std::string& target) {
-  for (const Requirement& each : list) {
-    const std::string value = option_text(config, find_field(each.field));
-    check(std::ranges::find(each.values, value) != each.values.end(),
+void require(const Config& config, const std::vector<Condition>& list, const std::string& target) {
+  for (const Condition& each : list) {
+    const std::string value = value_text(config, each.needs);
+    check(each.allows(value),
           "export: {} needs {} = {}; the model has {}; `format` safetensors writes any model under maki's own names",
-          target, each.field, fmt::join(each.values, " or "), value);
+          target, each.needs, fmt::join(each.values, " or "), value);
   }
 }
 
 // Both models.
-const std::vector<Requirement>& common() {
-  static const std::vector<Requirement> list = {
+const std::vector<Condition>& common() {
+  static const std::vector<Condition> list = {
       {"model", {"gpt"}},         {"task", {"next_token"}}, {"norm_order", {"pre"}}, {"attention", {"softmax"}},
       {"ngram_orders", {"none"}}, {"ngram_prior", {"0"}},   {"qk_norm", {"false"}},  {"conv_width", {"0"}}};
   return list;

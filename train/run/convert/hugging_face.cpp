@@ -9,12 +9,40 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/shell_quote.h"
-#include "train/run/convert/foreign_model.h"
 #include "train/run/convert/json_file.h"
 #include "train/run/convert/safetensors.h"
 
 namespace maki {
 namespace {
+
+constexpr NameRule kGpt2Names[] = {
+    {.parameter = "wte.weight", .stored = "transformer.wte.weight", .by_token = true},
+    {"wpe.weight", "transformer.wpe.weight"},
+    {"h.{}.ln_1", "transformer.h.{}.ln_1"},
+    {"h.{}.attn.c_attn", "transformer.h.{}.attn.c_attn", Form::transposed},
+    {"h.{}.attn.c_proj", "transformer.h.{}.attn.c_proj", Form::transposed},
+    {"h.{}.ln_2", "transformer.h.{}.ln_2"},
+    {"h.{}.mlp.c_fc", "transformer.h.{}.mlp.c_fc", Form::transposed},
+    {"h.{}.mlp.c_proj", "transformer.h.{}.mlp.c_proj", Form::transposed},
+    {"ln_f", "transformer.ln_f"},
+    {.parameter = "lm_head.weight", .stored = "lm_head.weight", .by_token = true},
+};
+
+// q‖k‖v and gate‖up are one parameter each in maki. Both rotate the halves of a head, so no rows change places.
+constexpr NameRule kLlamaNames[] = {
+    {.parameter = "wte.weight", .stored = "model.embed_tokens.weight", .by_token = true},
+    {"h.{}.ln_1.weight", "model.layers.{}.input_layernorm.weight"},
+    {"h.{}.attn.c_attn", "model.layers.{}.self_attn.q_proj", Form::same, 0, 3},
+    {"h.{}.attn.c_attn", "model.layers.{}.self_attn.k_proj", Form::same, 1, 3},
+    {"h.{}.attn.c_attn", "model.layers.{}.self_attn.v_proj", Form::same, 2, 3},
+    {"h.{}.attn.c_proj", "model.layers.{}.self_attn.o_proj"},
+    {"h.{}.ln_2.weight", "model.layers.{}.post_attention_layernorm.weight"},
+    {"h.{}.mlp.c_fc", "model.layers.{}.mlp.gate_proj", Form::same, 0, 2},
+    {"h.{}.mlp.c_fc", "model.layers.{}.mlp.up_proj", Form::same, 1, 2},
+    {"h.{}.mlp.c_proj", "model.layers.{}.mlp.down_proj"},
+    {"ln_f.weight", "model.norm.weight"},
+    {.parameter = "lm_head.weight", .stored = "lm_head.weight", .by_token = true},
+};
 
 // Limits of what is read from config.json: of widths and lengths, and of the numbers of layers and heads.
 constexpr std::int64_t kMaxExtent = 1'000'000, kMaxCountOfLayers = 1000;
@@ -173,17 +201,16 @@ ForeignModel open_hugging_face(const std::string& directory) {
   model.path = directory;
   if (type == "gpt2") {
     model.config = gpt2_config(fields, path);
-    model.names = expand(gpt2_names(), model.config.n_layer);
     // Causal masks, which old versions of transformers stored.
     model.rules = {"transformer.", {"*.attn.bias", "*.attn.masked_bias"}};
   } else if (type == "llama") {
     model.config = llama_config(object, fields, path);
-    model.names = expand(llama_names(), model.config.n_layer, model.config.heads_per_kv_head());
     model.rules = {"model.", {"*.rotary_emb.inv_freq"}};
   } else {
     fail<CheckpointError>("{}: model_type must be gpt2 or llama; got {}", path, truncate_for_message(type));
   }
   require_ranges(model.config, path);
+  model.names = hugging_face_names(model.config);
   model.vocab_size = fields.integer("vocab_size", 100 * kMaxExtent);
   model.use = read_use(directory);
   model.stored = read_directory(directory);
@@ -193,6 +220,11 @@ ForeignModel open_hugging_face(const std::string& directory) {
 
 bool is_like_llama(const Config& config) {
   return config.norm == NormKind::rms || config.positions == Positions::rotary;
+}
+
+std::vector<NamePair> hugging_face_names(const Config& config) {
+  return is_like_llama(config) ? expand(kLlamaNames, config.n_layer, config.heads_per_kv_head())
+                               : expand(kGpt2Names, config.n_layer);
 }
 
 std::string hugging_face_config(const Config& c, std::int64_t vocab_size, const TokenUse& use) {

@@ -6,6 +6,7 @@
 
 #include "data/tokenizer/token_use.h"
 #include "train/run/config/config.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki {
 
@@ -16,6 +17,12 @@ bool is_like_llama(const Config& config);
 /// the program in the message, such as "a Llama of transformers".
 void require_gpt2(const Config& config, const std::string& target);
 void require_llama(const Config& config, const std::string& target);
+
+/// Opens a directory with config.json and model.safetensors (or the shards that model.safetensors.index.json lists) of
+/// GPT-2 or a model like Llama. Throws CheckpointError, naming the file and what is not supported.
+ForeignModel open_hugging_face(const std::string& directory);
+/// The names of the parameters of a GPT-2 or Llama.
+std::vector<NamePair> hugging_face_names(const Config& config);
 
 /// The tokens that begin and end a text and fill batches, as generation_config.json or else config.json names them; the
 /// former takes precedence, as in transformers. Throws CheckpointError.

@@ -6,6 +6,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/hash.h"
+#include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/run/checkpoint.h"
@@ -73,7 +74,6 @@ Config of_untrained_run(Config config) {
 
 Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   Config config = model.config;
-  config.task = "next_token";
   describe_tokenizer(tokenizer, config);
   config.dtype = is_float64(model.stored) ? DType::float64 : DType::float32;
   return of_untrained_run(config);
@@ -94,9 +94,9 @@ void write_run(const CheckpointState& state, ParameterStore& store, const Output
 }  // namespace
 
 std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given) {
-  std::unique_ptr<Tokenizer> tokenizer = given.empty()     ? tokenizer_beside(model.path)
-                                         : given == "byte" ? make_tokenizer("byte", "")
-                                                           : read_tokenizer(given);
+  std::unique_ptr<Tokenizer> tokenizer = given.empty()                  ? tokenizer_beside(model.path)
+                                         : given == kByteTokenizer.name ? std::make_unique<ByteTokenizer>()
+                                                                        : read_tokenizer(given);
   const std::int64_t ids = tokenizer->vocab_size();
   check<CorpusError>(ids <= model.vocab_size && model.vocab_size - ids <= kMaxPaddingRows,
                      "tokenizer: must have as many ids as {}, which has {} (at most {} of them padding); got {}",

@@ -8,7 +8,7 @@
 #include "data/io/output.h"
 #include "data/tokenizer/tokenizer.h"
 #include "train/run/checkpoint.h"
-#include "train/run/convert/foreign_model.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki {
 

@@ -7,10 +7,8 @@
 #include "data/io/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/run/config/models.h"
-#include "train/run/convert/export_model.h"
-#include "train/run/convert/foreign_model.h"
 #include "train/run/convert/hugging_face.h"
-#include "train/run/convert/import_run.h"
+#include "train/run/convert/model_formats.h"
 
 namespace maki {
 namespace {
@@ -20,6 +18,17 @@ constexpr std::int32_t kMagic = 20240326, kFloat32Version = 3, kBfloat16Version 
 constexpr std::int64_t kVocabMultiple = 128;  // write_model() pads the vocabulary to a multiple of this
 // Limits of what is read from the header: of widths and lengths, and of the numbers of layers and heads.
 constexpr std::int32_t kMaxSize = 1'000'000, kMaxCount = 1000;
+
+// In the order of the file; the names are those of maki.
+constexpr NameRule kLlmCNames[] = {{.parameter = "wte.weight", .by_token = true},
+                                   {"wpe.weight"},
+                                   {"h.{}.ln_1"},
+                                   {"h.{}.attn.c_attn"},
+                                   {"h.{}.attn.c_proj"},
+                                   {"h.{}.ln_2"},
+                                   {"h.{}.mlp.c_fc"},
+                                   {"h.{}.mlp.c_proj"},
+                                   {"ln_f"}};
 
 struct Sizes {
   std::int64_t block_size, vocab_size, n_layer, n_head, n_embd, padded_vocab;
@@ -71,8 +80,6 @@ std::vector<StoredTensor> locate(const std::vector<NamePair>& names, const Param
   return tensors;
 }
 
-}  // namespace
-
 ForeignModel open_llm_c(const std::string& path) {
   ForeignModel model;
   model.path = model.stored.path = path;
@@ -89,7 +96,7 @@ ForeignModel open_llm_c(const std::string& path) {
   const Sizes sizes = read_sizes(header, path);
   model.config = llm_c_config(sizes);
   model.vocab_size = sizes.padded_vocab;
-  model.names = expand(llm_c_names(), sizes.n_layer);
+  model.names = expand(kLlmCNames, sizes.n_layer);
   ParameterStore layout;
   const std::unique_ptr<Model> network = make_model(model.config, {sizes.padded_vocab}, Scope(layout));
   layout.assign_offsets();
@@ -115,12 +122,23 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
                                                config.n_layer, config.n_head,   config.n_embd,     padded};
   std::ranges::transform(numbers, header.begin(), [](std::int64_t n) { return static_cast<std::int32_t>(n); });
   const std::vector<OwnedTensor> weights =
-      collect_weights(model.store, expand(llm_c_names(), config.n_layer), {.zero_biases = true, .token_rows = padded});
+      collect_weights(model.store, expand(kLlmCNames, config.n_layer), {.zero_biases = true, .token_rows = padded});
   std::vector<Bytes> pieces = {std::as_bytes(std::span(header))};
   for (const OwnedTensor& tensor : weights) pieces.emplace_back(tensor.bytes);
   const OutputPath out = with_tokenizer(options.out, model);
   write_output(fs, out, pieces);
   return {out.companion_path(), out.path};
 }
+
+}  // namespace
+
+extern constinit const ModelFormat kLlmC = {
+    .name = "llm.c",
+    .help = "a checkpoint of llm.c",
+    .write = write_llm_c,
+    .is_tanh = true,
+    .reads = "a checkpoint of llm.c",
+    .detect = [](const std::string&) { return true; },  // opening it says what a file is not
+    .open = open_llm_c};
 
 }  // namespace maki

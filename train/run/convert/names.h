@@ -1,4 +1,5 @@
-// How the parameters of a model are named and laid out in the files of other programs: one table per format, as data.
+// How the parameters of a model are named and laid out in the files of other programs: a table in the file of each
+// format.
 // Writing weights (weights.h) works for every table; reading, for those without Form::rotary_pairs.
 #pragma once
 
@@ -19,9 +20,11 @@ enum class Form : std::uint8_t {
 
 /// A row of a table.
 struct NameRule {
-  const char* parameter;  ///< in maki; {} is the number of a block, and the row stands for all blocks
-  const char* stored;     ///< in the format
-  Form form = Form::same;
+  /// In maki; {} is the number of a block, and the row stands for all blocks. Unless it ends in .weight, it is a layer,
+  /// and the row stands for its weight and then its bias.
+  const char* parameter;
+  const char* stored = nullptr;  ///< in the format; null: the same
+  Form form = Form::same;        ///< of the weight
   /// `stored` is part number `part` of `parts` equal ones that are stacked along the first axis of the parameter. Three
   /// parts are q, k and v; see expand().
   int part = 0, parts = 1;
@@ -44,15 +47,5 @@ struct NamePair {
 /// for each of the n_layer blocks, before those of the next row. In q‖k‖v, q is heads_per_kv_head times as large as k
 /// and v.
 std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer, std::int64_t heads_per_kv_head = 1);
-
-/// GPT-2 in Hugging Face directories.
-std::span<const NameRule> gpt2_names();
-/// Llama in Hugging Face directories.
-std::span<const NameRule> llama_names();
-/// The order of a checkpoint of llm.c. The names are those of maki.
-std::span<const NameRule> llm_c_names();
-/// GPT-2 and Llama in GGUF files.
-std::span<const NameRule> gguf_gpt2_names();
-std::span<const NameRule> gguf_llama_names();
 
 }  // namespace maki

@@ -5,15 +5,45 @@
 
 #include "autograd/core/check.h"
 #include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
-#include "train/run/convert/export_model.h"
 #include "train/run/convert/gguf_file.h"
 #include "train/run/convert/hugging_face.h"
+#include "train/run/convert/model_formats.h"
 #include "train/run/convert/weights.h"
 
 namespace maki {
 namespace {
+
+constexpr NameRule kGgufGpt2Names[] = {
+    {"wte.weight", "token_embd.weight"},
+    {"wpe.weight", "position_embd.weight"},
+    {"h.{}.ln_1", "blk.{}.attn_norm"},
+    {"h.{}.attn.c_attn", "blk.{}.attn_qkv"},
+    {"h.{}.attn.c_proj", "blk.{}.attn_output"},
+    {"h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"h.{}.mlp.c_fc", "blk.{}.ffn_up"},
+    {"h.{}.mlp.c_proj", "blk.{}.ffn_down"},
+    {"ln_f", "output_norm"},
+    {"lm_head.weight", "output.weight"},
+};
+
+// llama.cpp rotates neighbouring rows of a Llama, so those of queries and keys change places.
+constexpr NameRule kGgufLlamaNames[] = {
+    {"wte.weight", "token_embd.weight"},
+    {"h.{}.ln_1.weight", "blk.{}.attn_norm.weight"},
+    {"h.{}.attn.c_attn.weight", "blk.{}.attn_q.weight", Form::rotary_pairs, 0, 3},
+    {"h.{}.attn.c_attn.weight", "blk.{}.attn_k.weight", Form::rotary_pairs, 1, 3},
+    {"h.{}.attn.c_attn.weight", "blk.{}.attn_v.weight", Form::same, 2, 3},
+    {"h.{}.attn.c_proj.weight", "blk.{}.attn_output.weight"},
+    {"h.{}.ln_2.weight", "blk.{}.ffn_norm.weight"},
+    {"h.{}.mlp.c_fc.weight", "blk.{}.ffn_gate.weight", Form::same, 0, 2},
+    {"h.{}.mlp.c_fc.weight", "blk.{}.ffn_up.weight", Form::same, 1, 2},
+    {"h.{}.mlp.c_proj.weight", "blk.{}.ffn_down.weight"},
+    {"ln_f.weight", "output_norm.weight"},
+    {"lm_head.weight", "output.weight"},
+};
 
 std::uint32_t u32(std::int64_t n) { return static_cast<std::uint32_t>(n); }
 
@@ -36,7 +66,7 @@ void add_sizes(GgufFile& file, const Config& c, bool llama, std::int64_t vocab_s
 
 // A tokenizer of characters as byte-level BPE whose merges join the bytes of each character, from left to right.
 BpeVocabulary char_vocabulary(const Tokenizer& tokenizer) {
-  const std::vector<std::string> bytes = bpe_vocabulary(*make_tokenizer("byte", "")).tokens;
+  const std::vector<std::string> bytes = bpe_vocabulary(ByteTokenizer()).tokens;
   BpeVocabulary vocabulary;
   std::set<std::string> known;  // characters share their first bytes
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
@@ -164,8 +194,6 @@ GgufType type_of(const OwnedTensor& tensor, GgufType wanted) {
   return wanted == GgufType::q8_0 && !fills ? GgufType::f16 : wanted;
 }
 
-}  // namespace
-
 std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const Config& config = model.state.config;
   const GgufType type = gguf_type_named(options.gguf_type);
@@ -189,9 +217,11 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   file.add("general.quantization_version", kQuantizationVersion);
   add_vocabulary(file, vocabulary, use);
   if (adds_end) file.add("tokenizer.ggml.suppress_tokens", use.ends);
-  const std::vector<OwnedTensor> weights = collect_weights(
-      model.store, expand(llama ? gguf_llama_names() : gguf_gpt2_names(), config.n_layer, config.heads_per_kv_head()),
-      {.head_size = config.n_embd / config.n_head, .zero_biases = !llama});
+  const std::vector<OwnedTensor> weights =
+      collect_weights(model.store,
+                      llama ? expand(kGgufLlamaNames, config.n_layer, config.heads_per_kv_head())
+                            : expand(kGgufGpt2Names, config.n_layer),
+                      {.head_size = config.n_embd / config.n_head, .zero_biases = !llama});
   for (const OwnedTensor& tensor : weights) {
     std::vector<float> values(tensor.bytes.size() / sizeof(float));
     read_numbers(tensor.type, tensor.bytes, std::span<float>(values));
@@ -204,5 +234,10 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   file.write(fs, options.out);
   return {options.out.path};
 }
+
+}  // namespace
+
+extern constinit const ModelFormat kGguf = {
+    .name = "gguf", .help = "a file for llama.cpp", .write = write_gguf, .is_tanh = true, .has_number_type = true};
 
 }  // namespace maki

@@ -1,12 +1,11 @@
 // A directory that transformers loads: config.json, generation_config.json, model.safetensors, tokenizer.json.
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/check.h"
+#include "data/io/file.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
-#include "train/run/convert/export_model.h"
 #include "train/run/convert/hugging_face.h"
-#include "train/run/convert/import_run.h"
+#include "train/run/convert/model_formats.h"
 #include "train/run/convert/safetensors.h"
 #include "train/run/convert/weights.h"
 
@@ -49,16 +48,12 @@ void write_tokenizer(const LoadedModel& model, const std::string& out, FileSyste
   write_text(fs, out + "/special_tokens_map.json", special_tokens_map_json(*model.tokenizer), written);
 }
 
-}  // namespace
-
 std::vector<std::string> write_hugging_face(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const Config& config = model.state.config;
   const bool llama = is_like_llama(config);
   (llama ? require_llama : require_gpt2)(config, llama ? "a Llama of transformers" : "a GPT-2 of transformers");
-  const std::vector<NamePair> names =
-      expand(llama ? llama_names() : gpt2_names(), config.n_layer, config.heads_per_kv_head());
   std::vector<OwnedTensor> weights = collect_weights(
-      model.store, names,
+      model.store, hugging_face_names(config),
       {.zero_biases = !llama, .type = config.dtype == DType::float64 ? NumberType::f64 : NumberType::f32});
   const TokenUse use = complete_use(*model.tokenizer);
 
@@ -75,5 +70,16 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   for (std::string& path : written) path.replace(0, out.size(), options.out.path);
   return written;
 }
+
+}  // namespace
+
+extern constinit const ModelFormat kHuggingFace = {
+    .name = "hf",
+    .help = "a directory for Hugging Face transformers",
+    .write = write_hugging_face,
+    .is_directory = true,
+    .reads = "directory of Hugging Face (config.json, model.safetensors)",
+    .detect = is_directory,
+    .open = open_hugging_face};
 
 }  // namespace maki

@@ -1,6 +1,9 @@
-#include "train/run/convert/export_model.h"
+#include "train/run/convert/model_formats.h"
 
-#include "autograd/core/table.h"
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/run/convert/import_run.h"
@@ -8,6 +11,10 @@
 #include "train/run/convert/weights.h"
 
 namespace maki {
+
+// Each in its own file.
+extern const ModelFormat kHuggingFace, kLlmC, kGguf;
+
 namespace {
 
 NumberType own_type(const ParameterStore& store) {
@@ -27,29 +34,56 @@ std::vector<std::string> write_maki(const LoadedModel& model, const ExportOption
   return {write_model_run(copy.state, copy.store, options.out, fs)};
 }
 
-constexpr ExportFormat kFormats[] = {
-    {"hf", "a directory for Hugging Face transformers", true, false, false, write_hugging_face},
-    {"safetensors", "one file with maki's own names, for any model", false, false, false, write_own},
-    {"llm.c", "a checkpoint of llm.c", false, false, true, write_llm_c},
-    {"gguf", "a file for llama.cpp", false, true, true, write_gguf},
-    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", true, false, false,
-     write_maki},
-};
-constexpr Table kExportFormats("format", kFormats);
+constexpr ModelFormat kSafetensors = {
+    .name = "safetensors",
+    .help = "one file with maki's own names, for any model",
+    .write = write_own,
+    .detect = [](const std::string& path) { return path.ends_with(".safetensors"); },
+    .open = [](const std::string& path) -> ForeignModel {
+      fail<CheckpointError>(
+          "{}: does not say which model its tensors belong to; name the directory with its config.json", path);
+    }};
+constexpr ModelFormat kRun = {"maki", "a run with one checkpoint that has no state of the optimizer, for any model",
+                              write_maki,
+                              /*is_directory=*/true};
+
+// In the order in which help lists them. The last that opens files opens all that no other knows.
+constexpr const ModelFormat* kFormats[] = {&kHuggingFace, &kSafetensors, &kLlmC, &kGguf, &kRun};
+constexpr Table kModelFormats("format", kFormats);
 
 }  // namespace
 
-std::vector<std::string> export_format_names() { return kExportFormats.names(); }
+const Table<const ModelFormat*>& model_formats() { return kModelFormats; }
 
-std::string export_format_help() { return kExportFormats.help(); }
+std::string formats_with(bool ModelFormat::*property, std::string_view between) {
+  std::vector<std::string> names = kModelFormats.names();
+  std::erase_if(names, [&](const std::string& name) { return !(kModelFormats.row(name).*property); });
+  std::ranges::sort(names);
+  return fmt::format("{}", fmt::join(names, between));
+}
+
+std::string import_format_help() {
+  std::vector<std::string> read;
+  for (const ModelFormat* const format : kFormats) {
+    if (format->reads != nullptr) read.emplace_back(format->reads);
+  }
+  return fmt::format("{}", fmt::join(read, ", or "));
+}
+
+ForeignModel open_foreign_model(const std::string& path) {
+  const ModelFormat* const found = *std::ranges::find_if(
+      kFormats, [&](const ModelFormat* format) { return format->detect != nullptr && format->detect(path); });
+  return found->open(path);
+}
 
 std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
                                       FileSystem& fs) {
-  const ExportFormat& row = kExportFormats.row(format);
+  const ModelFormat& row = kModelFormats.row(format);
   check(row.has_number_type || options.gguf_type == ExportOptions().gguf_type,
-        "gguf_type: applies to `format` gguf; got {}", format);
+        "gguf_type: applies to `format` {}; got {}", formats_with(&ModelFormat::has_number_type), format);
   check(!options.gelu_as_tanh || row.is_tanh,
-        "gelu_as_tanh: applies to `format` gguf and llm.c, whose programs know one form of GELU; got {}", format);
+        "gelu_as_tanh: applies to `format` {}, whose programs know one form of GELU; got {}",
+        formats_with(&ModelFormat::is_tanh), format);
   if (row.is_directory) {
     require_directory_place(options.out);
   } else {
