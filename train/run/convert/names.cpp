@@ -109,7 +109,7 @@ bool is_per_block(const NameRule& rule) {
 }
 
 NamePair pair_of(const NameRule& rule, std::int64_t block, int share) {
-  constexpr int kQkv = 3;
+  constexpr int kQkv = 3;  // parts of a packed parameter q‖k‖v
   NamePair pair{fmt::format(fmt::runtime(rule.parameter), block),
                 fmt::format(fmt::runtime(rule.stored), block),
                 rule.form,
