@@ -12,9 +12,12 @@
 namespace maki {
 namespace {
 
-// Difference quotients of two step sizes agree if their relative difference is at most kQuotientTolerance, or if it is
-// explained by the rounding of the forward pass, estimated as kRoundingNoise times the magnitude of its result.
-constexpr double kQuotientTolerance = 1e-8, kRoundingNoise = 1e-15;
+// Difference quotients of two step sizes agree if their relative difference is at most this, a hundredth of the error
+// of a gradient that `maki gradcheck` accepts.
+constexpr double kQuotientTolerance = 1e-8;
+// They agree as well if the rounding of the forward pass explains their difference. It is estimated as this share of
+// the magnitude of its result: nine times the rounding of one float64 operation, 1.1e-16.
+constexpr double kRoundingNoise = 1e-15;
 
 // One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.
 struct Probe {

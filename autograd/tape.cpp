@@ -62,7 +62,7 @@ void Tape::inspect_tensor(const char* what, const char* name, const Tensor& x) {
 }
 
 void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  static constexpr std::size_t kChunkBytes = 64 << 10;
+  static constexpr std::size_t kChunkBytes = 64 << 10;  // room for many closures, which mostly hold handles and sizes
   for (;; ++chunk_, used_ = 0) {
     if (chunk_ == chunks_.size()) {
       const std::size_t size = std::max(kChunkBytes, bytes + alignment);

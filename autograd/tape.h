@@ -276,7 +276,7 @@ struct RecordAccess {
 template <class F>
 Tensor record(const char* name, Tensor y, std::initializer_list<std::reference_wrapper<const Tensor>> inputs,
               F&& closure) {
-  static constexpr std::size_t kMaxListedInputs = 8;
+  static constexpr std::size_t kMaxListedInputs = 8;  // more than any op here has; they are listed on the stack
   check(inputs.size() <= kMaxListedInputs, "{}: at most {} inputs can be listed; got {}", name, kMaxListedInputs,
         inputs.size());
   const Tensor* list[kMaxListedInputs];

@@ -118,6 +118,7 @@ struct FeatureMap::Root {
 
 namespace {
 
+// The standard deviation of initial landmarks, where standard normal keys have 1.
 constexpr double kLandmarkStdFactor = 0.5;
 
 // The initial value of random projections: all of it is drawn at once, when the first element is asked for.

@@ -38,7 +38,8 @@ std::string to_string(const AttentionForm& form);
 /// The inverse of to_string(). Throws Error for any other text, also with zeros before the number, and unless M is from
 /// 1 to the constant below.
 AttentionForm parse_attention(std::string_view text);
-/// The most features of one head.
+/// The most features of one head: each token has as many numbers. Landmarks also have a matrix of the square of their
+/// number, whose diagonalization takes time in proportion to the cube.
 inline constexpr std::int64_t kMaxRandomFeatures = 65536, kMaxLandmarks = 1024;
 
 /// exp(x·w − |x|²/2) / √M for each of the M rows w of `projection` [M, D]: x [… D] → [… M]. If the w are standard

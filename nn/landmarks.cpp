@@ -38,7 +38,7 @@ void rotate(double* a, double* v, std::int64_t n, std::int64_t p, std::int64_t q
 // the squares of the elements above the diagonal sum up to at most 1e-32 (the square of 1e-16, about the rounding of
 // float64) of the squares of all elements.
 void diagonalize(std::vector<double>& a, std::vector<double>& v, std::int64_t n) {
-  constexpr int kMaxSweeps = 60;  // about ten are needed
+  constexpr int kMaxSweeps = 60;  // over all pairs; about ten are needed
   const double norm = std::inner_product(a.begin(), a.end(), a.begin(), 0.0);
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     double off = 0;
@@ -91,7 +91,7 @@ Tensor nystrom_root(const Tensor& landmarks) {
 }
 
 Tensor choose_landmarks(const Tensor& keys, std::int64_t m) {
-  constexpr int kKMeansRounds = 20;
+  constexpr int kKMeansRounds = 20;  // passes over the keys, after which centres hardly move
   check(keys.shape().rank() == 2 && m >= 1 && m <= keys.shape()[0],
         "choose_landmarks: keys must be [N, D], and the number of landmarks from 1 to N; got {} and {}", keys.shape(),
         m);

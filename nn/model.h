@@ -43,7 +43,7 @@ class State {
   /// The number of tokens read so far, and the largest number that can be read: kUnlimitedCapacity if there is none.
   virtual std::int64_t length() const = 0;
   virtual std::int64_t capacity() const = 0;
-  static constexpr std::int64_t kUnlimitedCapacity = std::int64_t{1} << 62;
+  static constexpr std::int64_t kUnlimitedCapacity = std::int64_t{1} << 62;  ///< sums with lengths do not overflow
   /// Forgets all tokens, but not an encoded source. Also required after an exception in the middle of a forward pass.
   virtual void clear() = 0;
   /// Row i becomes the former row rows[i], as beam search requires. batch() becomes the number of rows: one row may

@@ -25,7 +25,7 @@ struct NgramOptions {
   /// For estimates of memory: vectors of width C per token that exist at the same time in backward.
   std::int64_t activation_vectors() const { return orders.empty() ? 0 : 1 + std::ssize(orders); }
 };
-/// The largest order of a table.
+/// The largest order of a table: n-grams of more tokens hardly occur again.
 inline constexpr std::int64_t kMaxNgramTableOrder = 8;
 /// The orders in a text such as "2,3,4"; none if it is "none". Throws Error, with the name of the option, for any other
 /// text, also an empty one, and for orders that are not ascending or out of range.

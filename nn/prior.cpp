@@ -8,7 +8,7 @@
 namespace maki {
 
 Tensor prior_of(const TokenPrior& prior, const Tensor& ids, const Tensor& before, DType dtype) {
-  constexpr std::int64_t kWorkPerToken = 1000;  // a rough guess, in elementary operations (parallel_for())
+  constexpr std::int64_t kWorkPerToken = 1000;  // a rough guess, in elementary operations (parallel.h): cache misses
   const std::int64_t batch = ids.shape()[0], tokens = ids.shape()[1], vocab = prior.vocab_size();
   const std::int64_t known = before ? before.shape()[1] : 0;
   for (const std::int32_t id : ids.values<std::int32_t>())

@@ -43,7 +43,8 @@ struct PriorNeeds {
   std::int64_t vocab_size, context_tokens;
 };
 
-/// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward.
+/// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward of a model
+/// with a prior.
 inline constexpr std::int64_t kPriorCopies = 5;
 
 /// The initial weights of an output head, N(0, kInitStd²). Beside a prior of `order` tokens they are zero, so that a

@@ -13,7 +13,7 @@
 
 namespace maki {
 
-/// The most tokens that a convolution mixes.
+/// The most tokens that a convolution mixes, far above the usual 3 or 4.
 inline constexpr std::int64_t kMaxConvWidth = 64;
 
 /// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token itself is

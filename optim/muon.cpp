@@ -13,9 +13,10 @@
 namespace maki {
 namespace {
 
+// Jordan et al. 2024: X ← (aI + bA + cA²) X with A = XXᵀ, whose five steps bring singular values near 1.
 constexpr int kNewtonSchulzSteps = 5;
 constexpr double kNewtonSchulzA = 3.4445, kNewtonSchulzB = -4.7750, kNewtonSchulzC = 2.0315;
-constexpr double kMinFrobeniusNorm = 1e-7;
+constexpr double kMinFrobeniusNorm = 1e-7;  // by which a matrix of zeros is divided instead of by 0
 
 // A momentum below this becomes 0 instead of subnormal; the bounds are those of kernels/optimizer.cpp.
 template <class T>

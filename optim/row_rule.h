@@ -15,7 +15,7 @@ namespace maki {
 
 /// The name of h in moments and checkpoints.
 inline constexpr const char* kRowSquares = "row_squares";
-inline constexpr double kRowSquareEps = 1e-10;  ///< eps
+inline constexpr double kRowSquareEps = 1e-10;  ///< eps, as in PyTorch's Adagrad
 
 /// h, one number per row of the table.
 std::vector<MomentSpec> row_moments_of(const Parameter& table);

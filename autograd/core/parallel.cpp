@@ -7,12 +7,12 @@
 namespace maki {
 namespace {
 
+// More than machines usually have cores. libgomp ends the process if it cannot start as many threads as it is told to.
 constexpr int kMaxThreads = 1024;
 
 std::atomic<int> team = 0;  // 0: not known yet
 
-// What libgomp knows: OMP_NUM_THREADS or, if that is not set, the processors of the affinity mask. It starts as many
-// threads as it is told to, and ends the process if it cannot.
+// What libgomp knows: OMP_NUM_THREADS or, if that is not set, the processors of the affinity mask.
 int initial_threads() {
   const int n = std::max(1, omp_get_max_threads());
   check(n <= std::max(kMaxThreads, omp_get_num_procs()), "threads: OMP_NUM_THREADS must be between 1 and {}; got {}",

@@ -83,7 +83,7 @@ class TaskQueue {
   }
 
  private:
-  static constexpr std::int64_t kMaxParts = 64;  // in larger teams, several threads share a part
+  static constexpr std::int64_t kMaxParts = 64;  // 4 KiB of counters; in larger teams, several threads share a part
   struct alignas(64) Part {
     std::atomic<std::int64_t> next = 0;
     std::int64_t end = 0;

@@ -12,7 +12,7 @@ namespace maki {
 
 class Shape {
  public:
-  static constexpr int kMaxRank = 5;
+  static constexpr int kMaxRank = 5;  ///< one more than any model needs; kernels and checkpoints have room for as many
   static constexpr std::int64_t kMaxElements = std::int64_t{1} << 58;  ///< sizes in bytes then stay below 2^61
 
   Shape() = default;  ///< rank 0: a scalar, one element

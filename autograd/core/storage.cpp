@@ -63,7 +63,8 @@ SizeClass size_class(std::int64_t bytes) {
   return {(octave - kFirstOctave) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
 
-constexpr std::size_t kHeaderBytes = 64, kHugePageBytes = 2 << 20;
+constexpr std::size_t kHeaderBytes = 64;         // a cache line, so that the data behind it is aligned to one
+constexpr std::size_t kHugePageBytes = 2 << 20;  // of x86-64, and of arm64 with pages of 4 KiB
 static_assert(sizeof(Block) <= kHeaderBytes);
 
 // Blocks of 4 MiB and more begin at a huge-page boundary; huge pages for smaller ones made no measurable difference
@@ -184,7 +185,7 @@ class Pool {
   void fill_new_blocks(std::optional<std::uint8_t> pattern) { fill_ = pattern; }
 
  private:
-  static constexpr std::int64_t kAlwaysKeptBytes = 8 << 20;  // of free blocks; saves small programs system calls
+  static constexpr std::int64_t kAlwaysKeptBytes = 8 << 20;  // of free blocks: saves small programs system calls
   using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
 
   SameSize& of_size(int index) { return by_size_[static_cast<std::size_t>(index)]; }

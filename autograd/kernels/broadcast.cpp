@@ -120,10 +120,10 @@ void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink
       begin += count;
     }
   };
-  // From this many rows on, the rows are divided among the threads; if there are fewer, longer rows, their columns are.
-  // The number changes no bit.
-  constexpr std::int64_t kManyRows = 64;
-  if (rows * outer >= kManyRows) {
+  // From this many rows on, which give every thread of most machines a few, the rows are divided among the threads; if
+  // there are fewer, longer rows, their columns are. The number changes no bit.
+  constexpr std::int64_t kMinRowsToDivide = 64;
+  if (rows * outer >= kMinRowsToDivide) {
     parallel_ranges(rows * outer, inner.cols,
                     [&](std::int64_t begin, std::int64_t end) { piece(begin, end, 0, inner.cols); });
     return;

@@ -80,7 +80,8 @@ MAKI_EXPORT(causal_conv_forward_rows);
 MAKI_EXPORT(causal_conv_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight, and the shares are added in order, so the bits
-// of dweight depend on this number.
+// of dweight depend on this number. Smaller blocks make more shares to add, larger ones fewer tasks: 24 of the 768 rows
+// of the quick start.
 constexpr std::int64_t kBlockRows = 32;
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows in a block: each block is summed separately before its sum is added to the total. This keeps the rounding error
-// of float32 near that of 256 + rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows.
+// of float32 near that of 256 + rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows, whose
+// square root it is.
 constexpr std::int64_t kBlockRows = 256;
 
 // How a vector of a row is loaded: as it is, or rounded to bfloat16.
@@ -132,7 +133,7 @@ namespace {
 
 template <class Kernel, class X, class T>
 void sum_in_tasks(Kernel kernel, std::int64_t rows, std::int64_t cols, const X* x, std::int64_t stride, Sink<T> sums) {
-  constexpr std::int64_t kTaskColumns = 64;  // whole vectors and cache lines on every target
+  constexpr std::int64_t kTaskColumns = 64;  // the four vectors of sum_four() with AVX-512; whole cache lines
   parallel_for(ceil_div(cols, kTaskColumns), rows * kTaskColumns, [&](std::int64_t block) {
     const std::int64_t begin = block * kTaskColumns, end = std::min(cols, begin + kTaskColumns);
     kernel(rows, begin, end, x, stride, sums);

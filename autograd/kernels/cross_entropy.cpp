@@ -128,11 +128,11 @@ MAKI_EXPORT(cross_entropy_rows);
 MAKI_EXPORT(cross_entropy_backward_rows);
 HWY_EXPORT(cross_entropy_backward_rounded_rows);
 
-constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, as a number of elements
+constexpr std::int64_t kRowWork = 64;  // rough cost per row besides its elements, as a number of elements
 
 // Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
 std::int64_t block_rows(const CrossEntropyRows& all) {
-  constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work; the loss's bits depend on it
+  constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work, which outweighs a task's start; bits depend on it
   return std::max<std::int64_t>(1, kTaskElements / (all.vocabulary + kRowWork));
 }
 

@@ -110,13 +110,14 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
                         std::int32_t* scratch) {
   const auto kernel = MAKI_DISPATCH(gather_sum, T);
   const Places sorted = sort_by_id(shape, ids, scratch);
-  // A table of kLargeTable rows or more is divided among the threads in pieces of 64 whole rows, most of which are only
-  // zeroed. A smaller one is divided in strips of kStripColumns columns, because a few frequent rows may be most of the
-  // work. The three numbers change no bit.
-  constexpr std::int64_t kLargeTable = 1024, kStripColumns = 32;
-  const bool large = shape.vocabulary >= kLargeTable;
+  // A large table is divided among the threads in pieces of whole rows, most of which are only zeroed, and a smaller
+  // one in strips of columns, because a few frequent rows may be most of the work. The numbers change no bit.
+  constexpr std::int64_t kMinLargeTableRows = 1024;  // 16 pieces, which occupy the threads of most machines
+  constexpr std::int64_t kPieceRows = 64;            // so few that the pieces with frequent rows meet several threads
+  constexpr std::int64_t kStripColumns = 32;         // two cache lines of float32, which two threads should not share
+  const bool large = shape.vocabulary >= kMinLargeTableRows;
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStripColumns;
-  const std::int64_t height = large ? 64 : std::max<std::int64_t>(shape.vocabulary, 1);
+  const std::int64_t height = large ? kPieceRows : std::max<std::int64_t>(shape.vocabulary, 1);
   const std::int64_t strips = ceil_div(shape.cols, width), tasks = ceil_div(shape.vocabulary, height) * strips;
   const std::int64_t work = (shape.vocabulary + shape.id_count) * shape.cols;
   parallel_for(tasks, work / std::max<std::int64_t>(tasks, 1), [&](std::int64_t task) {

@@ -117,14 +117,15 @@ MAKI_EXPORT(layer_norm_forward_rows);
 MAKI_EXPORT(layer_norm_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight and dbias, and the shares are added in order, so
-// the bits of both depend on this number.
+// the bits of both depend on this number. Smaller blocks make more shares to add, larger ones fewer tasks: 24 of the
+// 768 rows of the quick start.
 constexpr std::int64_t kBlockRows = 32;
-constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
+constexpr std::int64_t kRowWork = 32;  // rough cost per row besides its elements, in elementary operations (parallel.h)
 
 // sums[j] (+)= Σ_block shares[block · 2 cols + j], in the order of the blocks.
 template <class T>
 void combine(std::int64_t blocks, std::int64_t cols, const T* shares, Sink<T> sums) {
-  constexpr std::int64_t kTaskColumns = 64;  // whole cache lines of the result
+  constexpr std::int64_t kTaskColumns = 64;  // whole cache lines of the result; its totals are 512 bytes on the stack
   parallel_for(ceil_div(cols, kTaskColumns), blocks * kTaskColumns, [&](std::int64_t tile) {
     const std::int64_t begin = tile * kTaskColumns, n = std::min(kTaskColumns, cols - begin);
     double totals[kTaskColumns] = {};

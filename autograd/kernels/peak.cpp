@@ -84,18 +84,21 @@ void stream_f32(std::int64_t n, const float* x, float* y) {
   hwy::FlushStream();
 }
 
-// Reads kStreams streams one cache line (kLine floats) at a time, prefetching kAhead floats ahead in each.
+// Reads several streams one cache line at a time, prefetching eight lines ahead in each: a single stream reads memory
+// more slowly.
 double sum_f32(std::int64_t n, const float* x) {
   const hn::ScalableTag<float> d;
-  constexpr std::int64_t kStreams = 8, kAhead = 128, kLine = 16, kLanes = hn::MaxLanes(d);
-  const std::int64_t length = n / kStreams / kLine * kLine;
+  constexpr std::int64_t kStreams = 8, kLineFloats = 16, kAheadFloats = 8 * kLineFloats, kLanes = hn::MaxLanes(d);
+  const std::int64_t length = n / kStreams / kLineFloats * kLineFloats;
   hn::Vec<decltype(d)> sum[kStreams];
   MAKI_UNROLL for (int s = 0; s < kStreams; ++s) sum[s] = hn::Zero(d);
-  for (std::int64_t line = 0; line < length; line += kLine) {
+  for (std::int64_t line = 0; line < length; line += kLineFloats) {
     MAKI_UNROLL for (int s = 0; s < kStreams; ++s) {
       const float* const from = x + s * length + line;
-      hwy::Prefetch(from + kAhead);
-      MAKI_UNROLL for (std::int64_t i = 0; i < kLine; i += kLanes) sum[s] = hn::Add(sum[s], hn::Load(d, from + i));
+      hwy::Prefetch(from + kAheadFloats);
+      MAKI_UNROLL for (std::int64_t i = 0; i < kLineFloats; i += kLanes) {
+        sum[s] = hn::Add(sum[s], hn::Load(d, from + i));
+      }
     }
   }
   HWY_ALIGN float lanes[kLanes];
@@ -131,8 +134,10 @@ double run_fma_chains(std::int64_t rounds) {
 }
 
 namespace {
-constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm/amx_tile-inl.h
-}
+// Of AMX, as in gemm/amx_tile-inl.h: rows and columns of a float32 tile, its steps of bfloat16, and multiplications of
+// bfloat16 that make one of float32.
+constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;
+}  // namespace
 
 std::int64_t amx_flop_per_round() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
 

@@ -31,7 +31,7 @@ struct Power {
   enum class Kind : std::uint8_t { product, odd, even, fraction };
 
   explicit Power(double p) : exponent(p) {
-    constexpr double kMaxFactors = 64;
+    constexpr double kMaxFactors = 64;  // of a product: at most 12 multiplications, less work than log and exp
     const bool whole = std::trunc(p) == p;
     if (whole && std::abs(p) <= kMaxFactors) {
       kind = Kind::product;
@@ -99,7 +99,7 @@ MAKI_EXPORT(power_forward_block);
 MAKI_EXPORT(power_backward_block);
 
 namespace {
-constexpr std::int64_t kElementWork = 16;  // elementary operations per element
+constexpr std::int64_t kElementWork = 16;  // elementary operations per element: a logarithm and an exponential
 }  // namespace
 
 template <class T>

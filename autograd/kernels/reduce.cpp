@@ -55,9 +55,10 @@ MAKI_EXPORT(sum_rows);
 
 namespace {
 
-constexpr std::int64_t kTaskElements = 16384;    // that one task sums, about 5 µs of work
-constexpr std::int64_t kSegmentElements = 4096;  // if sums run along the rows
-constexpr std::int64_t kTaskColumns = 256;       // if rows are added to each other: 2 KiB of totals
+// The bits of a sum depend on these.
+constexpr std::int64_t kTaskElements = 16384;    // that one task sums: about 5 µs of work, which outweighs its start
+constexpr std::int64_t kSegmentElements = 4096;  // of a row, if sums run along the rows: threads can share a long one
+constexpr std::int64_t kTaskColumns = 256;  // if rows are added to each other: totals of 2 KiB, in the level-1 cache
 
 // How the sum of an output is cut into tasks: its pieces (segments or rows) in blocks of `step` pieces.
 struct Cut {

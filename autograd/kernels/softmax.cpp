@@ -97,7 +97,7 @@ namespace {
 MAKI_EXPORT(softmax_forward_rows);
 MAKI_EXPORT(softmax_backward_rows);
 
-constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
+constexpr std::int64_t kRowWork = 32;  // rough cost per row besides its elements, in elementary operations (parallel.h)
 
 template <class T>
 void forward(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {

@@ -58,8 +58,7 @@ namespace {
 MAKI_EXPORT(swiglu_forward_rows);
 MAKI_EXPORT(swiglu_backward_rows);
 
-constexpr std::int64_t kElementWork =
-    8;  // elementary operations per element, which decide whether a parallel region pays
+constexpr std::int64_t kElementWork = 8;  // elementary operations per element: those of an exponential (parallel.h)
 
 }  // namespace
 

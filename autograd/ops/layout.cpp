@@ -12,8 +12,8 @@
 namespace maki {
 namespace {
 
-// The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size, so that
-// recording allocates nothing.
+// The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size (512
+// bytes), so that recording allocates nothing.
 constexpr std::size_t kMaxConcatParts = 64;
 
 }  // namespace

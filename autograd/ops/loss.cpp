@@ -159,8 +159,8 @@ namespace {
 // Elements between rows of logits: rows begin at cache lines, so that products read and write whole ones.
 std::int64_t logits_stride(std::int64_t columns) { return ceil_div(columns, std::int64_t{16}) * 16; }
 
-// A chunk of forward has at least this many rows, however large they are (or all, if there are fewer), and otherwise a
-// multiple of this number.
+// A chunk of forward has at least this many rows, however large they are (or all, if there are fewer), because every
+// chunk reads the whole weight, and otherwise a multiple of this number.
 constexpr std::int64_t kMinForwardChunkRows = 128;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows

@@ -10,7 +10,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxVariables = 64;  // of the sets of the Validator
+constexpr std::size_t kMaxVariables = 64;  // more than any grammar here has; sets of them are bits
 constexpr std::string_view kContinuationPrefix = "  ";
 
 std::size_t code_points(std::string_view text) {

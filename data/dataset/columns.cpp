@@ -42,17 +42,20 @@ std::size_t distinct(const std::vector<LinePair>& lines, std::string_view LinePa
 }  // namespace
 
 void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::string& name) {
-  constexpr std::size_t kFewestLines = 10, kValuesPerText = 4;
+  constexpr std::size_t kMinLinesToJudge = 10;  // labels of fewer lines may all differ by chance
+  // Columns seem to be swapped where most labels differ and a text has at least this many on average: real texts rarely
+  // repeat.
+  constexpr std::size_t kLabelsPerTextIfSwapped = 4;
   if (lines.size() < 2) return;
   check<CorpusError>(
       !is_header(lines, kind),
       "{}: line 1 reads like a header ({}, {}), which would be learned like any other line; remove it with: "
       "tail -n +2 {} > ROWS, or if it is none, move it below another line",
       name, truncate_for_message(lines[0].source), truncate_for_message(lines[0].target), shell_quote(name));
-  if (kind == PairKind::translation || lines.size() < kFewestLines) return;
+  if (kind == PairKind::translation || lines.size() < kMinLinesToJudge) return;
   const std::size_t texts = distinct(lines, &LinePair::source), labels = distinct(lines, &LinePair::target);
   check<CorpusError>(
-      labels * 2 <= lines.size() || texts * kValuesPerText > labels,
+      labels * 2 <= lines.size() || texts * kLabelsPerTextIfSwapped > labels,
       "{}: must have the text before the tab and its label after it; of {} lines, what is before the tab "
       "has {} different values and what is after it {}, so they seem to be swapped; to swap them: awk -F "
       "'\\t' -v OFS='\\t' '{{print $2, $1}}' {} > ROWS",

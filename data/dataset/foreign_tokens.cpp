@@ -17,9 +17,8 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kHeaderNumbers = 256, kHeaderBytes = kHeaderNumbers * sizeof(std::int32_t);
-
-// llm.c, dev/data/data_common.py: the magic number says how wide the ids are.
+// llm.c, dev/data/data_common.py: a header of 256 numbers, the first of which says how wide the ids are.
+constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
 struct Magic {
   std::int32_t magic, version;
   std::uint32_t width;
@@ -59,7 +58,7 @@ IdSection ids_after_header(const StableFile& file, const Magic& magic) {
 
 IdSection ids_of(const StableFile& file) {
   if (const Magic* const magic = magic_of(file)) return ids_after_header(file, *magic);
-  constexpr std::uint32_t kWidth = sizeof(std::uint16_t);
+  constexpr std::uint32_t kWidth = sizeof(std::uint16_t);  // of the ids of nanoGPT
   check<CorpusError>(
       file.size() % kWidth == 0,
       "{}: a token file of nanoGPT has 2 bytes per token, and one of llm.c begins with its magic number; "
@@ -70,7 +69,7 @@ IdSection ids_of(const StableFile& file) {
 
 // Adds the bytes that a single file with the ids of all these would have, and their number.
 void add_to_hash(std::span<const std::shared_ptr<const StableFile>> files, std::size_t tokens, Hash128& hash) {
-  constexpr std::uint64_t kBlockBytes = 1 << 20;
+  constexpr std::uint64_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
   const std::uint64_t header = magic_of(*files[0]) != nullptr ? kHeaderBytes : 0;
   std::vector<std::byte> bytes(header);
   files[0]->read(0, bytes);
@@ -93,8 +92,8 @@ void add_to_hash(std::span<const std::shared_ptr<const StableFile>> files, std::
 
 // Ids can be read from any file. What is certainly text is named instead; bytes of other kinds may as well be ids.
 void refuse_text(const StableFile& file) {
-  constexpr std::uint64_t kBeginning = 512;
-  std::string beginning(std::min(file.size(), kBeginning), 0);
+  constexpr std::uint64_t kExaminedBytes = 512;  // enough for signatures, and to tell text from ids
+  std::string beginning(std::min(file.size(), kExaminedBytes), 0);
   file.read(0, std::as_writable_bytes(std::span(beginning)));
   const std::string other = is_binary(beginning) ? "" : describe_other_file(beginning, shell_quote(file.path()));
   check<CorpusError>(other.empty(), "{}: must be a token file; it {}", file.path(), other);
@@ -124,7 +123,7 @@ struct TextSize {
 
 // Counts how often each token occurs, and from that the size of the text.
 TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string& path) {
-  constexpr std::size_t kBlockTokens = 1 << 20;
+  constexpr std::size_t kBlockTokens = 1 << 20;  // per read: few calls, 4 MiB of memory
   std::vector<std::int64_t> counts(static_cast<std::size_t>(tokenizer.vocab_size()));
   std::vector<std::int32_t> block(kBlockTokens);
   for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens) {

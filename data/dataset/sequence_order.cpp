@@ -8,8 +8,9 @@
 
 namespace maki {
 namespace {
+// With four, one position of five occurred 33 % too often over 20,000 epochs; with ten 3 %, which is chance.
 constexpr std::uint64_t kFeistelRounds = 10;
-}
+}  // namespace
 
 SequenceOrder::SequenceOrder(std::int64_t tokens, std::int64_t block_size, std::uint64_t seed)
     : tokens_(tokens), block_size_(block_size), per_epoch_(0), seed_(seed) {

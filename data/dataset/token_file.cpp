@@ -13,7 +13,7 @@ namespace maki {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', 't', '\n', '\x1a'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kFormatVersion = 1;  // of token files; the only one so far
 
 using Hash = std::array<std::uint8_t, 16>;
 
@@ -80,15 +80,16 @@ class Sections {
 // Counts below 2^56 leave room for the sums over several files in 64 bits.
 void check_header(const Header& h, const std::string& path) {
   check<CorpusError>(h.magic == kMagic, "{}: is not a token file of maki", path);
-  check<CorpusError>(h.version == kVersion,
+  check<CorpusError>(h.version == kFormatVersion,
                      "{}: is a token file of version {}, and this version of maki reads version {}; prepare it again",
-                     path, h.version, kVersion);
+                     path, h.version, kFormatVersion);
   const auto require = [&](bool good, const char* what) {
     check<CorpusError>(good, "{}: is a damaged token file: {}; prepare it again", path, what);
   };
   require(hash_of(h) == h.hash, "checksum mismatch of its header");
   require(h.reserved == decltype(h.reserved){}, "its reserved bytes are not zeros");
-  constexpr std::uint64_t kMaxVocabulary = std::uint64_t{1} << 31, kMaxCount = std::uint64_t{1} << 56;
+  constexpr std::uint64_t kMaxVocabulary = std::uint64_t{1} << 31;  // ids are int32
+  constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 56;       // sizes that follow from counts fit into 64 bits
   require(h.vocab_size >= 1 && h.vocab_size < kMaxVocabulary, "the size of its vocabulary is impossible");
   require(h.vocab_limit == 0 || (h.vocab_limit > h.vocab_size && h.vocab_limit < kMaxVocabulary),
           "the size that its vocabulary was to have is impossible");
@@ -192,7 +193,7 @@ std::shared_ptr<const TokenFile> token_file_in(const std::shared_ptr<const Stabl
 }
 
 void verify_hash(const StableFile& file) {
-  constexpr std::uint64_t kBlockBytes = 1 << 20;
+  constexpr std::uint64_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
   Hash128 hash;
   for (std::uint64_t at = sizeof(Header); at < file.size(); at += kBlockBytes)
     hash.add(read_section(file, {at, std::min(kBlockBytes, file.size() - at)}));
@@ -201,7 +202,7 @@ void verify_hash(const StableFile& file) {
 }
 
 void verify_ids(TokenSpan tokens, const std::string& path) {
-  constexpr std::size_t kBlockTokens = 1 << 20;
+  constexpr std::size_t kBlockTokens = 1 << 20;  // per read: few calls, 4 MiB of memory
   std::vector<std::int32_t> ids(kBlockTokens);
   try {
     for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens)
@@ -225,7 +226,7 @@ std::uint64_t token_file_padding(std::uint64_t offset) {
 std::string token_file_header(const TokenFileFacts& facts, const TokenFileLayout& layout) {
   const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   Header h{.magic = kMagic,
-           .version = kVersion,
+           .version = kFormatVersion,
            .width = layout.width,
            .tokenizer_bytes = layout.tokenizer_bytes,
            .vocab_size = number(facts.vocab_size),

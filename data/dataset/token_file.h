@@ -53,7 +53,8 @@ void verify_token_file(const TokenFile& file);
 
 /// The layout of a token file: what writers and readers share.
 struct TokenFileLayout {
-  static constexpr std::uint64_t kHeaderBytes = 256, kAlignment = 64;
+  static constexpr std::uint64_t kHeaderBytes = 256;  ///< four cache lines: what is known today, and reserved zeros
+  static constexpr std::uint64_t kAlignment = 64;     ///< of sections, in bytes: a cache line
   std::uint64_t tokenizer_bytes = 0;
   std::uint32_t width = 0;                   ///< bytes per id
   std::array<std::uint8_t, 16> data_hash{};  ///< XXH3-128 of all bytes after the header

@@ -7,8 +7,8 @@
 namespace maki {
 namespace {
 
-// Every stretch of an evaluation begins with an empty state. With this many windows per stretch (chosen without a
-// measurement), a text that is short for the size of a batch does not consist of beginnings.
+// Every stretch of an evaluation begins with an empty state. With this many windows or more per stretch, at most a
+// sixteenth of a text that is short for the size of a batch consists of beginnings.
 constexpr std::int64_t kMinStretchWindows = 16;
 
 void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std::int32_t> targets) {

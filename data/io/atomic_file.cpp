@@ -15,7 +15,7 @@ AtomicFile::AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header
       size_(header_size) {}
 
 void AtomicFile::append(Bytes bytes) {
-  constexpr std::size_t kBufferBytes = 1 << 20;
+  constexpr std::size_t kBufferBytes = 1 << 20;  // per write: few calls, little memory
   hash_.add(bytes);
   size_ += bytes.size();
   buffer_ += bytes_text(bytes);
@@ -32,7 +32,7 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::verify(Bytes header) {
-  constexpr std::size_t kBlockBytes = 1 << 20;
+  constexpr std::size_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
   Descriptor file(fs_, temporary_.path(), O_RDONLY | O_NOFOLLOW);
   std::vector<std::byte> block(header.size());
   bool same = file.fill(block) == header.size() && std::ranges::equal(block, header);

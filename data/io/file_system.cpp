@@ -127,7 +127,7 @@ bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<s
 }  // namespace
 
 void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
-  constexpr int kMaxAttempts = 100;
+  constexpr int kMaxAttempts = 100;  // an attempt fails only if another process removes a directory meanwhile
   for (int attempt = 1; !try_make_directories(fs, path, made); ++attempt)
     check<CheckpointError>(attempt < kMaxAttempts, "{}: cannot be created: {}", path, std::strerror(ENOENT));
 }

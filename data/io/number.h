@@ -8,8 +8,8 @@
 
 namespace maki {
 
-/// Upper limits: of counts, of threads (that of set_threads()), and of seeds (a double
-/// holds integers up to 2^53 = 9.007e15 exactly).
+/// Upper limits of what users give: of counts, more than any run needs, a product of two of which fits into 64 bits; of
+/// threads, that of set_threads(); of seeds, because a double holds integers up to 2^53 = 9.007e15 exactly.
 inline constexpr double kMaxCount = 1e9, kMaxThreads = 1024, kMaxSeed = 9e15;
 
 /// Parses all of `text` as a decimal number in [low, high], with nothing before or after it: no spaces and no plus

@@ -23,7 +23,7 @@ struct Slot {
   char path[PATH_MAX];
 };
 static_assert(std::atomic<int>::is_always_lock_free);
-constexpr std::size_t kSlots = 16;
+constexpr std::size_t kSlots = 16;  // more than commands have temporary files and directories at the same time
 std::array<Slot, kSlots> slots;
 
 std::size_t occupy_slot(const std::string& path) {
@@ -146,10 +146,10 @@ void Temporary::fail_for(const std::string& place, const char* reason) {
 }
 
 std::string unused_name_beside(const std::string& place) {
-  constexpr std::size_t kMostOfName = 200;  // file systems limit names to 255 bytes
+  constexpr std::size_t kMaxNameBytes = 200;  // 22 more are added, and file systems limit names to 255
   std::random_device random;
   const std::uint64_t number = std::uint64_t{random()} << 32 | random();
-  const std::string name = std::filesystem::path(place).filename().string().substr(0, kMostOfName);
+  const std::string name = std::filesystem::path(place).filename().string().substr(0, kMaxNameBytes);
   return fmt::format("{}/.{}.{:016x}.tmp", parent_directory(place), name, number);
 }
 

@@ -10,26 +10,29 @@
 namespace maki {
 namespace {
 
-// Chosen by measurement; see docs/decisions/047-context-mixing.md.
-constexpr float kBias = 0.3F, kCertainty = 3;
-constexpr float kFirstRate = 0.02F, kLastRate = 0.0005F, kRateDecay = 150'000;  // of the mixers, by decisions
-constexpr float kResultsRate = 0.002F;
+// The values down to kRepeatLengths were chosen by measurement, among about 120 configurations: see "What is counted
+// and mixed" in docs/learning.md.
+constexpr float kBias = 0.3F;    // the input that is always there
+constexpr float kCertainty = 3;  // the factor of the input p − 1/2; the other inputs are log(p / (1 − p))
+constexpr float kFirstRate = 0.02F, kLastRate = 0.0005F;  // of the mixers: weights move by rate · error · input
+constexpr float kDecisionsToHalveRate = 150'000;          // from kFirstRate on, which falls as 1 / decisions
+constexpr float kResultsRate = 0.002F;                    // of the mixers of results
 constexpr DecisionMixer::Rates kRatesWithOther = {.mixers = 0.002F, .results = 0.002F};
-constexpr float kWeightOfOther = 0.3F;
-constexpr std::size_t kRepeatLengths[] = {4, 7};
+constexpr float kWeightOfOther = 0.3F;            // of the other predictor, at first
+constexpr std::size_t kRepeatLengths[] = {4, 7};  // in tokens: a finder looks for repetitions from each on
 // Sets of weights by confidence(): seven orders; four lengths of repetition, which are none, 1 to 3 tokens (these do
 // not occur, as repetitions begin with four), 4 to 7, and more.
-constexpr std::size_t kLengths = 4, kConfidences = (TextContexts::kOrders + 1) * kLengths;
-constexpr std::size_t kKinds = 4096;      // sets by the kinds of the last three characters
-constexpr std::size_t kRepetitions = 16;  // lengths of repetition that are told apart, for sets with word lengths
-constexpr std::size_t kWordLengths = TextContexts::kMaxWordLength + 1;
-constexpr std::size_t kCertainties = 256;  // four certainties of four orders
+constexpr std::size_t kLengthClasses = 4, kConfidences = (TextContexts::kOrders + 1) * kLengthClasses;
+constexpr std::size_t kKinds = 16 * 16 * 16;  // sets by the kinds of the last three characters, four bits each
+// Sets by the length of a repetition, from 0 to 15 tokens or more, and of the word so far.
+constexpr std::size_t kRepetitions = 16, kWordLengths = TextContexts::kMaxWordLength + 1;
+constexpr std::size_t kCertainties = 4 * 4 * 4 * 4;  // sets by certainty_of() four orders
 
 // The binary logarithm of the slots of a table: more than 4 and at most 8 slots per token that is expected, since most
 // decisions are made for the first time in long contexts. At most 2^21: of 1.1 million tokens of tinyshakespeare,
 // tables of half this size lose 0.003 nats per token, and larger ones gain nothing.
 int table_bits(std::int64_t tokens) {
-  constexpr int kMinBits = 12, kMaxBits = 21;
+  constexpr int kMinBits = 12, kMaxBits = 21;  // 24 KiB, and 12 MiB for each context
   return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(1, tokens)))) + 2,
                     kMinBits, kMaxBits);
 }
@@ -85,7 +88,7 @@ std::size_t ContextMixer::confidence() const {
     if (!counted_[i]->is_new()) order = i + 1;
   }
   const std::size_t longest = longest_repetition();
-  return order * kLengths + (longest == 0 ? 0 : std::min(longest / 4 + 1, kLengths - 1));
+  return order * kLengthClasses + (longest == 0 ? 0 : std::min(longest / 4 + 1, kLengthClasses - 1));
 }
 
 // Of the last 2 … 5 tokens.
@@ -135,7 +138,7 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
     const DecisionMixer::Choice choice = choose(node);
     inputs_[kInputs - 1] = 0;
     loss.counts += lose(alone_.probability(inputs_, choice), bit);
-    const float rate = std::max(kLastRate, kFirstRate / (1 + static_cast<float>(decisions_) / kRateDecay));
+    const float rate = std::max(kLastRate, kFirstRate / (1 + static_cast<float>(decisions_) / kDecisionsToHalveRate));
     alone_.learn(inputs_, bit, {.mixers = rate, .results = kResultsRate});
     if (!other.empty()) {
       const auto [zero, one] = sums_[static_cast<std::size_t>(node)];

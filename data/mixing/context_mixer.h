@@ -51,8 +51,8 @@ class ContextMixer {
 
  private:
   static constexpr std::size_t kContexts = TextContexts::kContexts + 1;  // with the empty one
-  static constexpr std::size_t kRepeats = 2;
-  static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 2;  // with a bias and the other predictor
+  static constexpr std::size_t kRepeats = 2;                             // finders: kRepeatLengths
+  static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 2;   // with a bias and the other predictor
 
   void collect(std::int32_t node);
   std::size_t longest_repetition() const;

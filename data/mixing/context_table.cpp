@@ -6,16 +6,18 @@ namespace maki {
 namespace {
 
 constexpr int kMaxInHistory = 15;  // four bits
-// What remains of the count of zeros when a one is seen, and the other way round. No measurement of these values, nor
-// of the other constants of this file, is recorded.
+// What remains of the count of zeros when a one is seen, and the other way round: about its number of binary digits. So
+// a long run that is contradicted still counts for more than a short one, but not for much more.
 constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
+// The probability that follows a history is an average over about this many observations: enough to be exact, and few
+// enough to follow a text that changes.
 constexpr float kMaxHistoryCount = 1000;
-
-constexpr float kMinCounted = 1e-4F;
+constexpr float kMinHistoryProbability = 1e-4F;  // of 1 − p as well: log(p / (1 − p)) stays within ±9.2
 
 }  // namespace
 
 void DecisionCount::learn(bool bit) {
+  // Of 2^16: p stays 0.05 % away from 0 and 1, and log(p / (1 − p)) within ±7.6.
   constexpr float kOne = 65535, kLeast = 32, kMost = kOne - kLeast;
   const float rate = 1 / (static_cast<float>(seen) + 1.5F);
   const auto p = static_cast<float>(probability);
@@ -31,12 +33,12 @@ void DecisionCount::learn(bool bit) {
 ContextTable::ContextTable(int bits) : bits_(bits), slots_(std::size_t{1} << bits) {}
 
 DecisionCount& ContextTable::find(std::uint64_t context, std::int32_t node) {
-  constexpr std::size_t kNeighbours = 3;
+  constexpr std::size_t kPlaces = 3;  // slots that a decision may have: within 24 bytes, mostly one cache line
   const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(node) * 0x9E3779B97F4A7C15);
   const auto first = static_cast<std::size_t>(hash >> (64 - bits_));
   const auto check = static_cast<std::uint16_t>((hash & 0xFFFF) | 1);
   DecisionCount* least = nullptr;
-  for (std::size_t i = 0; i < kNeighbours; ++i) {
+  for (std::size_t i = 0; i < kPlaces; ++i) {
     DecisionCount& slot = slots_[first ^ i];
     if (slot.check == check) return slot;
     if (least == nullptr || slot.seen < least->seen) least = &slot;
@@ -55,7 +57,7 @@ HistoryMap::HistoryMap() {
 void HistoryMap::learn(std::uint8_t history, bool bit) {
   Entry& entry = entries_[history];
   const float moved = entry.probability + ((bit ? 1.0F : 0.0F) - entry.probability) / (entry.count + 1.5F);
-  entry.probability = std::clamp(moved, kMinCounted, 1 - kMinCounted);
+  entry.probability = std::clamp(moved, kMinHistoryProbability, 1 - kMinHistoryProbability);
   entry.count = std::min(entry.count + 1, kMaxHistoryCount);
 }
 

@@ -16,11 +16,11 @@ struct DecisionCount {
   /// How many zeros (upper four bits) and ones (lower four bits) were seen. Whenever one of them is seen, a large count
   /// of the other is reduced, because what happened last says more than what happened often.
   std::uint8_t history = 0;
-  /// How often something followed, at most kMaxSeen, which limits how slowly the probability still changes: by
-  /// 1 / (kMaxSeen + 1.5) of what was missing. Chosen without a recorded measurement.
+  /// How often something followed, at most kMaxSeen, which limits how slowly the probability still changes: by 1 /
+  /// (kMaxSeen + 1.5) of what was missing.
   std::uint8_t seen = 0;
 
-  static constexpr std::uint8_t kMaxSeen = 240;
+  static constexpr std::uint8_t kMaxSeen = 240;  ///< long for an average, which still follows a text that changes
   bool is_new() const { return seen == 0; }
   void learn(bool bit);
 };

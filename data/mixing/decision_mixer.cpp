@@ -5,22 +5,22 @@
 namespace maki {
 namespace {
 
-// Chosen by measurement; see docs/decisions/047-context-mixing.md.
-constexpr float kFirstWeights = 6.5F;  // their sum, at first
-constexpr float kCorrectionRate = 0.02F;
-constexpr float kMinMixed = 1e-5F;
+// Chosen by measurement, as those of ContextMixer: "What is counted and mixed" in docs/learning.md.
+constexpr float kFirstSumOfWeights = 6.5F;  // of a mixer; above 1, because inputs that agree confirm each other
+constexpr float kCorrectionRate = 0.02F;    // the share of its error by which a correction changes
+constexpr float kMinProbability = 1e-5F;    // of either result: no decision costs more than 11.5 nats
 // Which mixers' sets choose the weights of the mixers of results.
 constexpr std::size_t kChoosers[] = {0, 1, 4, 5};
 
 }  // namespace
 
 float clamp_probability(double p) {
-  return static_cast<float>(std::clamp(p, static_cast<double>(kMinMixed), 1.0 - kMinMixed));
+  return static_cast<float>(std::clamp(p, static_cast<double>(kMinProbability), 1.0 - kMinProbability));
 }
 
 DecisionMixer::DecisionMixer(std::size_t inputs, const std::array<std::size_t, kMixers>& sets)
     : corrections_(kCorrections, ProbabilityCorrection(kCorrectionContexts)) {
-  for (const std::size_t n : sets) mixers_.emplace_back(inputs, n, kFirstWeights / static_cast<float>(inputs));
+  for (const std::size_t n : sets) mixers_.emplace_back(inputs, n, kFirstSumOfWeights / static_cast<float>(inputs));
   for (const std::size_t chooser : kChoosers) of_results_.emplace_back(kMixers, sets[chooser], 1.0F / kMixers);
 }
 
@@ -28,7 +28,7 @@ void DecisionMixer::set_weight(std::size_t input, float weight) {
   for (LogisticMixer& mixer : mixers_) mixer.set_weight(input, weight);
 }
 
-// The shares 0.4, 0.3 and 0.3 of the mixers and the corrections have no recorded measurement.
+// The mixers and both corrections have about equal shares in the result.
 double DecisionMixer::probability(std::span<const float> inputs, const Choice& choice) {
   for (std::size_t i = 0; i < kMixers; ++i) results_[i] = mixers_[i].mix(inputs, choice.sets[i]);
   float sum = 0;

@@ -16,8 +16,8 @@ namespace maki {
 /// corrections.
 class DecisionMixer {
  public:
-  static constexpr std::size_t kMixers = 6, kCorrections = 2;
-  static constexpr std::size_t kCorrectionContexts = 1 << 16;  ///< of each correction, by hash
+  static constexpr std::size_t kMixers = 6, kCorrections = 2;  ///< each with a choice of its own
+  static constexpr std::size_t kCorrectionContexts = 1 << 16;  ///< of each correction, by hash: 8.7 MB
 
   /// How weights and corrections are chosen for a decision.
   struct Choice {

@@ -14,8 +14,8 @@ namespace maki {
 
 class RepeatFinder {
  public:
-  /// Looks for the latest earlier occurrence of the last `length` tokens. Requires: 1 <= length <= kLongest; the text,
-  /// to which tokens are only appended, and the code outlive the object.
+  /// Looks for the latest earlier occurrence of the last `length` tokens. Requires: 1 <= length <= kMaxLength; the
+  /// text, to which tokens are only appended, and the code outlive the object.
   RepeatFinder(const std::vector<std::int32_t>& text, const TokenCode& code, std::size_t length);
 
   /// Call before the decisions about the token that follows the text.
@@ -27,10 +27,10 @@ class RepeatFinder {
   void learn(bool bit);
   /// Call when the token has been appended to the text.
   void end_token();
-  /// How many tokens before the current one are repeated, at most kLongest; 0 if predict() returned 0.
+  /// How many tokens before the current one are repeated, at most kMaxLength; 0 if predict() returned 0.
   std::size_t repeated() const { return expects_ ? length_ : 0; }
 
-  static constexpr std::size_t kLongest = 32;  ///< no measurement of it is recorded
+  static constexpr std::size_t kMaxLength = 32;  ///< in tokens: longer repetitions count as this long
 
  private:
   std::size_t slot() const;
@@ -40,7 +40,7 @@ class RepeatFinder {
   const TokenCode& code_;
   std::size_t shortest_, length_ = 0, next_ = 0;  // length of the repetition; where it goes on
   std::vector<std::uint32_t> last_;               // by hash of the last tokens: where a text went on after them
-  std::array<float, kLongest + 1> trust_;         // by length: the frequency with which the repetition went on
+  std::array<float, kMaxLength + 1> trust_;       // by length: the frequency with which the repetition went on
   std::span<const Decision> expected_;            // what is left of the expected token
   bool expects_ = false;
 };

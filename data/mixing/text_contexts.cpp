@@ -9,8 +9,8 @@
 namespace maki {
 namespace {
 
-constexpr int kFollowersBits = 20;
-constexpr std::size_t kColumnsAlike = 4;  // of which a word is expected to begin alike
+constexpr int kFollowersBits = 20;          // a million slots, 8 MB, for what followed two tokens
+constexpr std::size_t kColumnsPerStep = 4;  // in one context: words rarely stand in exactly one column again
 
 std::uint64_t hash_of(std::initializer_list<std::uint64_t> values) {
   std::uint64_t hash = 0;
@@ -88,7 +88,7 @@ TextContexts::Hashes TextContexts::hashes() const {
            hash_of({word_, last(1), heading_}),
            // The place within the line; the line so far.
            hash_of({column_, last(1)}),
-           hash_of({column_ / kColumnsAlike, word_, last(1)}),
+           hash_of({column_ / kColumnsPerStep, word_, last(1)}),
            hash_of({last_line_, column_, last_kinds(kinds_, 1)}),
            hash_of({line_}),
            // Kinds of characters: words of the same form.

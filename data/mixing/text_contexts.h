@@ -32,7 +32,7 @@ class TextContexts {
   std::size_t kinds() const { return static_cast<std::size_t>(kinds_ & 0xFFF); }
   /// Tokens of the current word, at most kMaxWordLength.
   std::size_t word_length() const { return word_length_; }
-  static constexpr std::size_t kMaxWordLength = 7;  ///< so that eight values remain
+  static constexpr std::size_t kMaxWordLength = 7;  ///< with 0, eight values; longer words share sets of weights
 
  private:
   // The current word, or 0, and the words before it.

@@ -118,7 +118,8 @@ HeldOutPart held_out(const NgramTrie& trie, const Occurrences& all, std::vector<
 
 HeldOutCounts::HeldOutCounts(const NgramTrie& trie, TokenSpan text, const std::vector<TokenRange>& counted)
     : tokens_(static_cast<std::int64_t>(text.size())), parts_(static_cast<std::size_t>(kHeldOutParts)) {
-  constexpr std::int64_t kWorkPerToken = 1000;  // searches in every level, mostly for data that is not in the cache
+  // A rough guess, in elementary operations: searches in every level, mostly for data that is not in the cache.
+  constexpr std::int64_t kWorkPerToken = 1000;
   const Occurrences all = occurrences(trie.levels());
   std::vector<std::exception_ptr> errors(parts_.size());  // no exception may leave a parallel loop
   parallel_for(kHeldOutParts, std::max<std::int64_t>(1, tokens_ / kHeldOutParts) * kWorkPerToken, [&](std::int64_t p) {

@@ -5,9 +5,9 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kInitialSlots = 64;
-// Discounts are at least this, so that every token has a positive probability in every
-// context.
+constexpr std::size_t kInitialSlots = 64;  // any power of two works: their number is doubled as n-grams are added
+// Discounts are at least this, far below usual ones (0.5 to 1.5), so that every token has a positive probability in
+// every context.
 constexpr double kMinDiscount = 0.01;
 
 }  // namespace

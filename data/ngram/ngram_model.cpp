@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kBlockTokens = 1 << 14;  // tokens that are read without asking whether to stop
+constexpr std::int64_t kBlockTokens = 1 << 14;  // read without asking whether to stop: some milliseconds
 
 // The blocks of a text in an order of which every beginning is spread evenly over the text: the numbers of the blocks
 // with their bits reversed (van der Corput 1935). Calls read(begin, end) until it returns false.

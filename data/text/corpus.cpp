@@ -20,7 +20,7 @@ namespace maki {
 namespace {
 
 // A built-in corpus: its name, and the range (from 1 on) and default of the number that may follow it, as in
-// "@stories-ja:50000". No measurement of the defaults is recorded.
+// "@stories-ja:50000".
 struct Builtin {
   const char* name;
   const char* number;  // what the number is

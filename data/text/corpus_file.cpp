@@ -14,8 +14,8 @@
 namespace maki {
 namespace {
 
-// If a larger share of the bytes is invalid, the file is probably in another encoding or not text at all. No
-// measurement of this limit is recorded.
+// If a larger share of the bytes is invalid, the file is probably in another encoding or not text at all: damage is
+// rare, while another encoding spoils every letter beyond ASCII.
 constexpr double kMaxReplacedShare = 0.01;
 
 std::string upper(std::string text) {
@@ -118,7 +118,7 @@ bool is_decoded(const CorpusOptions& options) { return !options.encoding.empty()
 
 // The size of the beginning of the text that certainly ends with a whole character.
 std::size_t whole_characters(std::string_view text) {
-  constexpr std::size_t kMaxContinuations = 3;
+  constexpr std::size_t kMaxContinuations = 3;  // bytes of a character of UTF-8 after its first
   std::size_t end = text.size();
   while (end > 0 && text.size() - end < kMaxContinuations && is_continuation(text[end - 1])) --end;
   return end > 0 && static_cast<unsigned char>(text[end - 1]) >= 0xC0 ? end - 1 : text.size();

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number of bytes at the beginning of a file that decide whether it is text. Like git, maki does not read large
-// files only to reject them.
+// The number of bytes at the beginning of a file that decide whether it is text. Like git, which looks at 8,000, maki
+// does not read large files only to reject them.
 constexpr std::size_t kBeginningBytes = 1 << 14;
 
 struct Words {

@@ -46,12 +46,12 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
     wanted_ = name == field_;
-    constexpr std::size_t kMostNames = 8;  // enough for a message
-    if (names.size() < kMostNames) names.push_back(truncate_for_message(name));
+    constexpr std::size_t kMaxNames = 8;  // enough for a message
+    if (names.size() < kMaxNames) names.push_back(truncate_for_message(name));
     return true;
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
-    constexpr int kOutOfRange = 406;  // of the library: a number
+    constexpr int kOutOfRange = 406;  // json.exception.out_of_range.406: a number overflows
     const bool surrogate = std::string_view(error.what()).find("surrogate") != std::string_view::npos;
     check<CorpusError>(
         !surrogate,
@@ -72,7 +72,7 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
     return true;
   }
   bool descend() {
-    constexpr std::int64_t kMaxDepth = 1000;  // far beyond real data
+    constexpr std::int64_t kMaxDepth = 1000;  // objects and lists in each other: far beyond real data
     check<CorpusError>(++depth_ <= kMaxDepth, "is nested more than {} times", kMaxDepth);
     return true;
   }

@@ -51,8 +51,8 @@ constexpr FileKind kOtherFiles[] = {
 };
 
 const FileKind* find_other_file(std::string_view beginning) {
-  constexpr std::size_t kExamined = 4096;
-  const std::string_view first = beginning.substr(0, kExamined);
+  constexpr std::size_t kSearchedBytes = 4096;  // an archive names its first files there
+  const std::string_view first = beginning.substr(0, kSearchedBytes);
   const auto* const found = std::ranges::find_if(kOtherFiles, [&](const FileKind& kind) {
     return first.starts_with(kind.bytes) && first.find(kind.contains) != std::string_view::npos;
   });

@@ -13,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kExaminedBytes = 1 << 16, kExaminedLines = 20;
-constexpr std::size_t kFewestLines = 2;  // one line alone may be anything
+constexpr std::size_t kExaminedBytes = 1 << 16;  // room for kExaminedLines of most texts
+constexpr std::size_t kExaminedLines = 20;       // so many do not look alike by chance
+constexpr std::size_t kMinLines = 2;             // one line alone may be anything
 
 // The first complete lines that are not blank.
 std::vector<std::string_view> first_lines(std::string_view text) {
@@ -88,7 +89,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
-  if (lines.size() < kFewestLines) return 0;
+  if (lines.size() < kMinLines) return 0;
   const auto tabs = [](std::string_view line) { return std::ranges::count(line, '\t'); };
   const auto first = tabs(lines.front());
   const bool alike = std::ranges::all_of(lines, [&](std::string_view line) { return tabs(line) == first; });
@@ -97,7 +98,7 @@ std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
 
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes) {
   const std::vector<std::string_view> lines = first_lines(text);
-  if (lines.size() < kFewestLines) return;
+  if (lines.size() < kMinLines) return;
   const std::string json_lines = describe_json(lines);
   const std::string what = json_lines.empty() ? describe_table(lines, name) : json_lines;
   if (!what.empty()) notes.push_back(fmt::format("{}: {}", name, what));

@@ -31,7 +31,7 @@ bool is_word_character(char32_t c) {
 
 // The last character of a text; empty if the text is, or does not end with well-formed UTF-8.
 std::string_view last_character(std::string_view text) {
-  constexpr std::size_t kMaxContinuations = 3;
+  constexpr std::size_t kMaxContinuations = 3;  // bytes of a character of UTF-8 after its first
   std::size_t size = 1;
   while (size <= kMaxContinuations && size < text.size() && is_continuation(text[text.size() - size])) ++size;
   const std::string_view last = text.substr(text.size() - std::min(size, text.size()));

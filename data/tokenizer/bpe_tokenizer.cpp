@@ -33,15 +33,15 @@ std::string shown(std::string_view token) { return truncate_for_message(to_byte_
 
 }  // namespace
 
-// Ids of the pieces that one thread has met, because most pieces of a text occur often. No measurement of its limits is
-// recorded.
+// Ids of the pieces that one thread has met, because most pieces of a text occur often.
 class BpeTokenizer::Cache {
  public:
   explicit Cache(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   // Appends the ids of a piece, whose bytes must outlive the cache.
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) {
-    constexpr std::size_t kMaxPieces = 1 << 17, kMaxPieceBytes = 128;
+    constexpr std::size_t kMaxPieces = 1 << 17;  // bound the memory of a thread to some megabytes
+    constexpr std::size_t kMaxPieceBytes = 128;  // longer pieces hardly occur again
     const bool full = pieces_.size() >= kMaxPieces && pieces_.find(piece) == nullptr;
     if (full || piece.size() > kMaxPieceBytes) return tokenizer_.encode_piece(piece, ids);
     Part& part = pieces_.at_or_insert(piece, {0, 0});
@@ -118,7 +118,7 @@ void BpeTokenizer::add_merges() {
 }
 
 void BpeTokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
-  constexpr std::size_t kMaxPieceBytes = (std::size_t{1} << 31) - 1;
+  constexpr std::size_t kMaxPieceBytes = (std::size_t{1} << 31) - 1;  // the encoder counts them as int32
   check<CorpusError>(piece.size() <= kMaxPieceBytes,
                      "tokenizer: a run of letters, digits or spaces may have at most {} bytes; got {}", kMaxPieceBytes,
                      piece.size());
@@ -141,7 +141,8 @@ void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
 void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                 const std::function<void()>& after) const {
   if (added_.any_always()) return Tokenizer::encode_texts(texts, ids, after);
-  constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;
+  constexpr std::size_t kPartBytes = 1 << 16;  // of text, which a thread encodes at a time: some milliseconds of work
+  constexpr std::size_t kPartsPerThread = 16;  // between two barriers: all threads finish at about the same time
   const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
   std::vector<Cache> caches(static_cast<std::size_t>(threads()), Cache(*this));
   std::vector<std::string_view> parts;

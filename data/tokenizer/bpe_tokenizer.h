@@ -74,7 +74,7 @@ class BpeTokenizer final : public Tokenizer {
 /// kEndOfText as the last. Fewer tokens if no pair occurs twice; 257 for an empty text. Throws CorpusError unless
 /// vocab_size is in [257, kMaxBpeVocabulary], and what train_bpe() throws.
 BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size);
-/// The least is the bytes and kEndOfText.
+/// Tokens: at least the 256 bytes and kEndOfText; at most 16.8 million, more than any model has.
 inline constexpr std::int64_t kMinBpeVocabulary = 257, kMaxBpeVocabulary = 1 << 24;
 
 /// The row of this kind in the table of tokenizer.cpp.

@@ -7,7 +7,7 @@
 namespace maki {
 namespace {
 
-constexpr char32_t kFirstStandIn = 0x100;
+constexpr char32_t kFirstStandIn = 0x100;  // of GPT-2: the first character that is no byte
 
 bool stands_for_itself(int byte) { return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174; }
 

@@ -64,8 +64,8 @@ class PickleReader {
     stack_.push_back({Value::Kind::string, static_cast<std::uint32_t>(size), begin});
   }
   void push_dictionary() {
-    constexpr std::size_t kMost = 16;  // nanoGPT's have three
-    require(dictionaries_.size() < kMost, "it has too many tables");
+    constexpr std::size_t kMaxDictionaries = 16;  // nanoGPT's have three
+    require(dictionaries_.size() < kMaxDictionaries, "it has too many tables");
     stack_.push_back({Value::Kind::dictionary, 0, dictionaries_.size()});
     dictionaries_.emplace_back();
   }
@@ -100,7 +100,7 @@ class PickleReader {
   }
   // Executes an instruction that pushes a new value; returns false for any other.
   bool push(unsigned char code) {
-    constexpr unsigned char kShortString = 0x8C;
+    constexpr unsigned char kShortString = 0x8C;  // SHORT_BINUNICODE
     if (code == '(') return stack_.push_back({Value::Kind::mark}), true;
     if (code == '}') return push_dictionary(), true;
     if (code == 'K') return push_number(1), true;
@@ -111,7 +111,7 @@ class PickleReader {
     return false;
   }
   void step(unsigned char code) {
-    constexpr unsigned char kProtocol = 0x80, kFrame = 0x95, kMemoize = 0x94;
+    constexpr unsigned char kProtocol = 0x80, kFrame = 0x95, kMemoize = 0x94;  // PROTO, FRAME, MEMOIZE
     if (push(code)) return;
     if (code == kProtocol || code == kFrame) {
       take(code == kProtocol ? 1 : 8);
@@ -170,7 +170,7 @@ std::vector<std::string_view> characters_of(const PickleReader& reader, const st
 }  // namespace
 
 std::unique_ptr<Tokenizer> read_nanogpt_meta(std::string_view pickle) {
-  constexpr std::size_t kMaxBytes = std::size_t{512} << 10;  // some 30,000 characters
+  constexpr std::size_t kMaxBytes = std::size_t{512} << 10;  // some 30,000 characters, more than vocabularies have
   check<CorpusError>(pickle.size() <= kMaxBytes,
                      "may have at most {} bytes; it has {}; name the tokenizer with `tokenizer_file`", kMaxBytes,
                      pickle.size());

@@ -74,7 +74,7 @@ class PieceMap {
     return slot;
   }
   void grow() {
-    constexpr std::size_t kFirstSlots = 64;
+    constexpr std::size_t kFirstSlots = 64;  // any power of two works: their number is doubled as pieces are added
     std::vector<Entry> before(std::max(kFirstSlots, 2 * slots_.size()));
     before.swap(slots_);
     for (const Entry& entry : before) {

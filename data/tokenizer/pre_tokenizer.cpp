@@ -63,7 +63,7 @@ std::size_t space_size(std::string_view text) {
 
 // Whether a space after this text, which is not empty, certainly begins a new piece: see next_cut().
 bool ends_piece(std::string_view text, bool cuts_at_spaces) {
-  constexpr std::size_t kMaxContinuations = 3;
+  constexpr std::size_t kMaxContinuations = 3;  // bytes of a character of UTF-8 after its first
   std::size_t size = 1;
   while (size <= kMaxContinuations && size < text.size() && is_continuation(text[text.size() - size])) ++size;
   std::string_view last = text.substr(text.size() - size);

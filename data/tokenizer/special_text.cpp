@@ -31,7 +31,7 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
 }
 
 std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
-  constexpr std::size_t kMaxListed = 8;
+  constexpr std::size_t kMaxListed = 8;  // enough for a message
   const BpeParts* const bpe = tokenizer.bpe_parts();
   if (bpe == nullptr) return "";
   std::vector<AddedToken> unread;

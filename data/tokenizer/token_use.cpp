@@ -25,7 +25,7 @@ TokenUse parse_token_use(std::string_view saved, std::int64_t vocab_size) {
     check<CorpusError>(good, "tokenizer: what is saved about the use of its tokens is damaged");
   };
   constexpr std::size_t kMaxBytes = 2 << 20;  // far above real chat templates
-  constexpr int kMaxDepth = 2;
+  constexpr int kMaxDepth = 2;                // an object with lists and objects of plain values
   require(saved.size() <= kMaxBytes);
   const auto shallow = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     require(depth <= kMaxDepth);

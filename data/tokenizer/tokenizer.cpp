@@ -55,7 +55,7 @@ std::vector<std::int32_t> Tokenizer::encode_normalized(std::string_view text, No
 }
 
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
-  constexpr std::size_t kBlockBytes = 1 << 12;
+  constexpr std::size_t kBlockBytes = 1 << 12;  // of text: its ids stay in the level-1 cache until they are packed
   while (!text.empty()) {
     const std::size_t size = next_cut(text, std::min(kBlockBytes, text.size()));
     ids.append(encode(text.substr(0, size)));
@@ -83,7 +83,7 @@ void check_token_id(std::int32_t id, std::int64_t vocab_size) {
 }
 
 std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
-  constexpr std::size_t kMaxListedCharacters = 12;
+  constexpr std::size_t kMaxListedCharacters = 12;  // enough for a message
   std::vector<std::pair<char32_t, std::int64_t>> characters(unknown.begin(), unknown.end());
   std::ranges::stable_sort(characters, std::greater(), [](const auto& entry) { return entry.second; });
   std::string list;

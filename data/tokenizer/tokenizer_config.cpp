@@ -25,7 +25,7 @@ constexpr const char* kUsualTemplate = "default";
 
 // Empty if there is no such file.
 std::string read_if_there(const fs::path& path) {
-  constexpr std::size_t kMaxBytes = 8 << 20;  // far above real files
+  constexpr std::size_t kMaxBytes = 8 << 20;  // far above real files, little memory for a hostile one
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return "";
   check<CorpusError>(file_size(path.string()) <= kMaxBytes, "{}: may have at most {} bytes; it has {}", path.string(),
@@ -35,7 +35,7 @@ std::string read_if_there(const fs::path& path) {
 
 // An empty object if there is no such file.
 json read_object(const fs::path& path) {
-  constexpr int kMaxDepth = 16;
+  constexpr int kMaxDepth = 16;  // far beyond real files; bounds what hostile ones take of the stack
   const std::string text = read_if_there(path);
   if (text.empty()) return json::object();
   const auto shallow = [&](int depth, json::parse_event_t, json&) {
@@ -96,7 +96,7 @@ std::int32_t find_token(const Tokenizer& tokenizer, const std::string& text, con
 }
 
 std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
-  constexpr std::size_t kMaxBytes = 256 << 10;
+  constexpr std::size_t kMaxBytes = 256 << 10;  // of all templates together; real ones have some kilobytes
   std::map<std::string, std::string> templates;
   const json& stored = member(config, "chat_template");
   if (stored.is_string()) templates[kUsualTemplate] = stored.get<std::string>();

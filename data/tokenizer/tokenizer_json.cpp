@@ -139,8 +139,8 @@ class Parser final : public nlohmann::json_sax<json> {
     return &(parent[keys_[depth()]] = std::move(value));
   }
 
-  static constexpr std::size_t kMaxDepth = 16;
-  static constexpr int kMaxKept = 100'000;  // of about a hundred bytes each
+  static constexpr std::size_t kMaxDepth = 16;  // lists and objects in each other, far beyond real files
+  static constexpr int kMaxKept = 100'000;      // values of about a hundred bytes each: 10 MB, whatever a file contains
   VocabularyText& vocabulary_;
   std::size_t vocab_depth_;
   int kept_ = 0;

@@ -77,9 +77,9 @@ constinit const TokenizerKind kWordTokenizer = {
     false,  /*spaced_words=*/true};
 
 double new_word_share(std::string_view text) {
-  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-  constexpr std::int64_t kFewestWords = 100;
-  std::size_t size = std::min(kMostBytes, text.size());
+  constexpr std::size_t kMaxReadBytes = std::size_t{4} << 20;  // enough words for a share, read in little time
+  constexpr std::int64_t kMinWords = 100;                      // of fewer, a share says nothing
+  std::size_t size = std::min(kMaxReadBytes, text.size());
   while (size < text.size() && size > 0 && is_continuation(text[size])) --size;
   std::string_view rest = text.substr(0, size);
   std::unordered_set<std::string_view> known;
@@ -92,7 +92,7 @@ double new_word_share(std::string_view text) {
     ++words;
     if (!known.contains(piece)) ++unknown;
   }
-  return words < kFewestWords ? 1 : static_cast<double>(unknown) / static_cast<double>(words);
+  return words < kMinWords ? 1 : static_cast<double>(unknown) / static_cast<double>(words);
 }
 
 WordTokenizer::WordTokenizer(const TextToLearn& text) : characters_(text), words_(frequent_words(text.learned)) {

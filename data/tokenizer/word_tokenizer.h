@@ -16,8 +16,7 @@ extern const TokenizerKind kWordTokenizer;
 
 /// The share of the words in the last tenth of a text that do not occur before it, repeated ones counted each time; 1
 /// if there are fewer than 100 words in it. Of a longer text, only the first 4 MiB count. Hardly any word is new in
-/// texts that are made from a small vocabulary. No measurement of these limits is recorded.
-/// Requires: the text is well-formed UTF-8.
+/// texts that are made from a small vocabulary. Requires: the text is well-formed UTF-8.
 double new_word_share(std::string_view text);
 
 class WordTokenizer final : public Tokenizer {

@@ -126,7 +126,7 @@ TEST_CASE("products of operands rounded to bfloat16 do not depend on the number 
 }
 
 TEST_CASE("the items of a batch of rounded products have the bits of single products, also with many rows", "[gemm]") {
-  // Each item has its own B, and a task takes all rows of an item: more than are packed at once (kBf16PackedRows).
+  // Each item has its own B, and a task takes all rows of an item: more than are packed at once (kMaxBf16PackedRows).
   constexpr std::int64_t kItems = 8, kRows = 600, kColumns = 65, kSteps = 20;
   const std::vector<float> a = numbers<float>(kItems * kRows * kSteps, 1),
                            b = numbers<float>(kItems * kSteps * kColumns, 2);

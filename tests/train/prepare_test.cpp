@@ -122,13 +122,13 @@ TEST_CASE("preparing takes memory that does not depend on the size of the text")
 TEST_CASE("a vocabulary is learned from parts of a long text that are spread evenly over it") {
   const TemporaryFolder folder;
   std::string text;
-  while (text.size() < kMostLearnedBytes) text += "begin begin begin begin ";
+  while (text.size() < kMaxLearnedBytes) text += "begin begin begin begin ";
   const std::size_t half = text.size();
   while (text.size() < 2 * half) text += "final final final final ";
   const Prepared prepared =
       prepare({folder.write("text", text)}, folder / "t.tokens", {.sources = {}, .tokenizer_kind = "word", .out = {}});
-  REQUIRE(prepared.learned_bytes >= kMostLearnedBytes);
-  REQUIRE(prepared.learned_bytes < kMostLearnedBytes + 64);
+  REQUIRE(prepared.learned_bytes >= kMaxLearnedBytes);
+  REQUIRE(prepared.learned_bytes < kMaxLearnedBytes + 64);
   REQUIRE(prepared.training_bytes == static_cast<std::size_t>(prepared.facts.bytes - prepared.facts.val_bytes));
   REQUIRE(prepared.tokenizer->encode(" begin").size() == 1);
   REQUIRE(prepared.tokenizer->encode(" final").size() == 1);

@@ -58,7 +58,7 @@ void Console::on_step(const StepReport& report, double seconds) {
 
 // Shows an estimate after three steps. The first one is left out, because it allocates memory and is slower.
 void Console::estimate_time(std::int64_t step, double seconds) {
-  constexpr std::int64_t kTimedSteps = 3;
+  constexpr std::int64_t kTimedSteps = 3;  // so few that the estimate comes early
   constexpr double kSecondsPerDay = 24 * 3600;
   if (plan_ || steps_ == kTimedSteps) return;
   if (++steps_ > 1) estimate_seconds_ += seconds;

@@ -58,10 +58,10 @@ void require_memory(const Config& config, const MemoryNeed& need, bool force) {
 }
 
 void announce_reading(const Config& config, bool planned) {
-  constexpr std::uintmax_t kQuick = 1 << 20;
+  constexpr std::uintmax_t kMaxQuickBytes = 1 << 20;  // are read in a fraction of a second
   const auto is_quick = [](const std::string& source) {
     std::error_code none;
-    return source.starts_with("@") || std::filesystem::file_size(source, none) <= kQuick;
+    return source.starts_with("@") || std::filesystem::file_size(source, none) <= kMaxQuickBytes;
   };
   const auto is_missing = [](const std::string& source) {  // which is about to be said
     std::error_code none;

@@ -21,7 +21,7 @@ void add_threads_option(const Command& command, std::int64_t& threads) {
 }
 
 void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty) {
-  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
+  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;  // hypotheses, exponent: far beyond useful values
   command.add_number("--beam", beam_size, 1, kMaxBeam,
                      "number of hypotheses that beam search keeps when a model translates; 1: greedy search");
   command.add_number("--length-penalty", length_penalty, 0, kMaxLengthPenalty, "EXPONENT",

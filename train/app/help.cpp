@@ -15,10 +15,11 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kUsualColumns = 80, kMinColumns = 20;
+constexpr std::size_t kUsualColumns = 80;  // where no terminal says how wide it is
+constexpr std::size_t kMinColumns = 20;    // narrower ones break the lines of the help themselves
 // Descriptions begin in this column, and further to the left where there are fewer than 80.
 constexpr std::size_t kDescriptionColumn = 28;
-constexpr std::size_t kIndent = 2, kNameContinuation = 6;
+constexpr std::size_t kIndent = 2, kNameContinuation = 6;  // spaces before an option, and before the rest of a long one
 
 std::size_t width_of(const std::string& text) { return static_cast<std::size_t>(count_code_points(text)); }
 

@@ -37,7 +37,7 @@ std::int64_t nanoseconds() {
 // How many pauses take kSpinNanoseconds: by the fastest of several measurements, because this thread may be
 // interrupted.
 std::int64_t spin_count() {
-  constexpr std::int64_t kPauses = 64, kMeasurements = 5;
+  constexpr std::int64_t kPauses = 64, kMeasurements = 5;  // 1 to 3 µs each: an interrupt rarely meets all
   std::int64_t fastest = kSpinNanoseconds;
   for (std::int64_t i = 0; i < kMeasurements; ++i) {
     const std::int64_t begin = nanoseconds();

@@ -41,7 +41,7 @@ std::string tokens_text(const Config& config) {
 
 // How the loss will compare with what counting alone reaches.
 std::string expectation(const Plan& plan) {
-  constexpr double kWorthNaming = 0.005;
+  constexpr double kWorthNaming = 0.005;  // a share of the loss; half of the 1 % that is named at least
   if (plan.by_heart || plan.expected_loss <= 0) return "";
   const double below = 1 - plan.expected_loss;
   if (below < kWorthNaming) return "; a loss of about what counting alone reaches";
@@ -70,7 +70,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 }
 
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds) {
-  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available
+  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // four fifths of what is available now, which may shrink
   PlanRequest request{.text = {}, .seconds = seconds, .config = config};
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
@@ -90,13 +90,13 @@ Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokeni
 }
 
 std::vector<std::string> plan_summary(const Plan& plan) {
-  constexpr double kBusy = 1.5;
+  constexpr double kBusySlowdown = 1.5;  // by the clock against an idle machine: more than times usually vary
   const Config& c = plan.config;
   std::vector<std::string> lines = {fmt::format(
       "plan   {} of width {} on {}{}: {} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd, tokens_text(c),
       c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"), format_duration(plan.seconds),
       plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
-  if (plan.step.seconds > kBusy * plan.step.idle_seconds) {
+  if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {
     lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",
                                 1e3 * plan.step.seconds, 1e3 * plan.step.idle_seconds));
   }

@@ -12,10 +12,10 @@
 
 namespace maki {
 
-/// The shortest and the longest time that --minutes may ask for, in minutes.
+/// The shortest and the longest time that --minutes may ask for: 0.6 s, for a few steps, and 69 days.
 inline constexpr double kMinMinutes = 0.01, kMaxMinutes = 1e5;
 /// The time of a run, in minutes, for which the user has chosen neither a time nor a number of steps, nor a preset or a
-/// file.
+/// file: as long as one waits for a first result.
 inline constexpr double kUsualMinutes = 1;
 
 /// The value of --minutes in minutes, which may be written as a time: "90s", "2m", "1.5h". nullopt if `minutes` is

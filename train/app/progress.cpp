@@ -13,8 +13,8 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;
-constexpr std::chrono::milliseconds kRedrawInterval{100};
+constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;  // a shorter bar is left out
+constexpr std::chrono::milliseconds kRedrawInterval{100};       // often enough for the eye, too seldom to cost time
 
 bool quiet_now = false;
 

@@ -11,12 +11,12 @@
 namespace maki {
 namespace {
 
-// Reading a token takes a few microseconds.
+// Reading a token takes a few microseconds, so this many take half a minute.
 constexpr std::int64_t kMaxCountedTokens = std::int64_t{4} << 20;
 
 // A mixer that has read the end of the training text; null once `stop` is requested.
 std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const StopRequest& stop) {
-  constexpr std::size_t kTokensBetweenStopChecks = 1 << 14;
+  constexpr std::size_t kTokensBetweenStopChecks = 1 << 14;  // a tenth of a second, after which a signal is noticed
   const TokenSpan train = data.train, val = data.val;
   const auto all = static_cast<std::int64_t>(train.size());
   const std::int64_t first = std::max<std::int64_t>(0, all - kMaxCountedTokens);

@@ -35,7 +35,8 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vect
 // The weights of one call, [H, T, S], after comparing what they give with what the op gave: a picture of other weights
 // than those of the model would be a defect.
 Tensor checked_weights(const LoadedModel& loaded, const ObservedAttention& call, const WeightOptions& options) {
-  // A share of the largest value. The denominators of linear attention may be small, so it may have a larger error.
+  // A share of the largest value, far above rounding and far below any mistake. The denominators of linear attention
+  // may be small, so it may have a larger error.
   constexpr double kMaxSoftmaxError = 1e-3, kMaxLinearError = 1e-2;
   const Tensor weights = attention_weights(call, options);
   const double error = weights_error(weights, call);

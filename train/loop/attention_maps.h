@@ -24,7 +24,8 @@ struct AttentionMaps {
 /// The kinds that a model has; the first is the default.
 std::vector<std::string> attention_kinds(const LoadedModel& loaded);
 
-/// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers.
+/// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers, 38 million of
+/// GPT-2.
 inline constexpr std::int64_t kMaxAttendedTokens = 512;
 
 /// The weights of a model that reads one text. Throws Error for no token, for more than kMaxAttendedTokens, and for a

@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxNgramWords = 4;
+constexpr std::size_t kMaxNgramWords = 4;  // as in BLEU-4 (Papineni et al. 2002)
 using Words = std::vector<std::string_view>;
 using NgramCounts = std::map<Words, std::int64_t>;
 

@@ -59,7 +59,7 @@ std::string in_column(const std::string& text, std::int64_t width) {
 
 // A line for each label, below a line of their names. More labels would not fit into a terminal.
 void add_confusion(const Confusion& counts, const std::vector<std::string>& labels, std::vector<ReportLine>& list) {
-  constexpr std::size_t kMaxPrintedLabels = 10;
+  constexpr std::size_t kMaxPrintedLabels = 10;  // in columns of 6 or more
   list.push_back({"", "", {{"labels", labels}, {"confusion", counts}}});
   if (labels.size() > kMaxPrintedLabels) {
     list.push_back({"confusion", fmt::format("{} labels, whose matrix the JSON report has", labels.size())});

@@ -21,7 +21,7 @@ void ensure_shape(Batch& batch, const Shape& shape) {
 
 // Characters of a text, without decoding it as a whole.
 std::int64_t code_points(const Tokenizer& tokenizer, TokenSpan tokens) {
-  constexpr std::size_t kBlockTokens = 1 << 16;
+  constexpr std::size_t kBlockTokens = 1 << 16;  // per read: few calls, 256 KiB of memory
   std::int64_t count = 0;
   for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens) {
     for (const std::int32_t id : tokens.ids(at, kBlockTokens))
@@ -194,7 +194,7 @@ std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLo
 
 std::optional<std::string> LanguageModelTask::sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                                      const StopRequest& stop) const {
-  constexpr std::int64_t kSampleTokens = 100;
+  constexpr std::int64_t kSampleTokens = 100;  // of a sample in the log: a few lines of characters
   const Generator* const generator = model.as_generator();
   if (generator == nullptr) return std::nullopt;
   TextOptions options;

@@ -66,7 +66,7 @@ Tensor OnlineLearner::record(std::span<const std::int32_t> ids, std::size_t know
 // [n, V] for the n = ids.size() − known tokens that were predicted. That they belong to the loss is not taken on trust.
 Tensor OnlineLearner::log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids,
                                         std::size_t known) const {
-  constexpr double kMaxError = 1e-3;
+  constexpr double kMaxError = 1e-3;  // as a share of the loss: far above rounding, far below any mistake
   const std::int64_t length = std::ssize(ids) - 1, n = std::ssize(ids) - static_cast<std::int64_t>(known);
   const AsRecorded rounding;
   const Tensor logs = logits_.log_probabilities(length - n, length);

@@ -11,7 +11,7 @@ namespace {
 
 // A text of n different characters: the first n code points from 1 on, skipping the surrogates.
 std::string text_of_characters(std::int64_t n) {
-  constexpr std::int64_t kMaxVocabulary = 1'000'000;  // fewer than there are code points
+  constexpr std::int64_t kMaxVocabulary = 1'000'000;  // there are 1,112,064 code points
   check(n >= 1 && n <= kMaxVocabulary, "vocab_size: must be between 1 and {}; got {}", kMaxVocabulary, n);
   std::string text;
   for (std::int64_t c = 1; c <= n; ++c) append_utf8(text, static_cast<char32_t>(c < 0xD800 ? c : c + 0x800));

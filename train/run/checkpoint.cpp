@@ -39,7 +39,7 @@ struct StateRecord {
   }
 };
 
-constexpr std::size_t kTensorNameBytes = 128;
+constexpr std::size_t kTensorNameBytes = 128;  // of a record, whose size is fixed: several times those of maki's models
 struct TensorRecord {
   std::array<char, kTensorNameBytes> name;
   std::array<std::int64_t, Shape::kMaxRank> extents;

@@ -20,9 +20,11 @@ static_assert(std::endian::native == std::endian::little,
               "numbers are written in the byte order of the machine, and the format is little-endian");
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
-constexpr std::uint32_t kFormatVersion = 1, kMaxSections = 64;
-constexpr std::uint64_t kSectionAlignment = 64, kTrailerBytes = 16;
-constexpr std::size_t kScanPieceBytes = 1 << 20;  // bytes per read when a section or file is checked without being kept
+constexpr std::uint32_t kFormatVersion = 1;       // the only one so far (docs/formats.md)
+constexpr std::uint32_t kMaxSections = 64;        // a checkpoint has about a dozen
+constexpr std::uint64_t kSectionAlignment = 64;   // bytes: a cache line, as tensors in memory
+constexpr std::uint64_t kTrailerBytes = 16;       // a hash of 128 bits
+constexpr std::size_t kScanPieceBytes = 1 << 20;  // per read when a section or file is checked without being kept
 // Bytes per read when a section is kept: a huge page, so that no two threads touch a new one at the same time.
 constexpr std::size_t kReadPieceBytes = 2 << 20;
 

@@ -53,8 +53,8 @@ class WindowIds {
 
 Tensor prior_of_windows(const NgramTrie& counts, TokenSpan text, std::span<const std::int64_t> starts,
                         std::int64_t length, const HeldOutCounts* held_out) {
-  // Tokens for which one thread reads the context anew, and the arithmetic of one.
-  constexpr std::int64_t kStretch = 32, kWorkPerToken = 1000;
+  constexpr std::int64_t kStretch = 32;         // tokens, for which a thread reads at most five anew, a sixth
+  constexpr std::int64_t kWorkPerToken = 1000;  // a rough guess, in elementary operations (parallel.h)
   const std::int64_t tokens = static_cast<std::int64_t>(text.size()), vocab = counts.vocab_size();
   const std::int64_t stretches = (length + kStretch - 1) / kStretch;
   const WindowIds ids(text, starts, length, counts.order() - 1);

@@ -14,7 +14,7 @@
 
 namespace maki {
 
-/// More is not read: 5 million lines of 200 bytes.
+/// The largest metrics file that is read, in bytes: 5 million lines of 200.
 inline constexpr std::size_t kMaxMetricsBytes = std::size_t{1} << 30;
 
 /// Writes what a session reports, and provides what the run has measured before.

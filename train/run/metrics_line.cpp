@@ -19,8 +19,8 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return value(); }
   bool number_integer(number_integer_t n) override { return whole(n, static_cast<double>(n)); }
   bool number_unsigned(number_unsigned_t n) override {
-    constexpr auto kMost = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
-    return whole(n <= kMost ? static_cast<std::int64_t>(n) : -1, static_cast<double>(n));
+    constexpr auto kMaxWhole = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
+    return whole(n <= kMaxWhole ? static_cast<std::int64_t>(n) : -1, static_cast<double>(n));
   }
   bool number_float(number_float_t x, const string_t&) override { return number(x); }
   bool string(string_t& text) override {

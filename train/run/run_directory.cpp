@@ -81,7 +81,7 @@ std::vector<std::int64_t> RunDirectory::checkpoints() const {
 
 std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
   if (!file_exists(pointer_file(name))) return std::nullopt;
-  constexpr std::size_t kMaxPointerBytes = 4096;
+  constexpr std::size_t kMaxPointerBytes = 4096;  // far more than the line of a pointer has
   return read_file_limited(fs_, pointer_file(name), kMaxPointerBytes);
 }
 

@@ -13,7 +13,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxProcessDigits = 20;
+constexpr std::size_t kMaxProcessDigits = 20;  // of a number of 64 bits
 
 // Whether the path still names the open file: a start that fails removes the lock file that it created, and a lock on a
 // removed file protects nothing.

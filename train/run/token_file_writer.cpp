@@ -16,7 +16,7 @@ void append_ids(std::span<const std::int32_t> ids, std::string& bytes) {
 }  // namespace
 
 void append_tokens(AtomicFile& file, TokenSpan ids, std::uint32_t width) {
-  constexpr std::size_t kPartTokens = 1 << 16;
+  constexpr std::size_t kPartTokens = 1 << 16;  // at a time: few calls, 256 KiB of memory
   for (std::size_t at = 0; at < ids.size(); at += kPartTokens) {
     const std::vector<std::int32_t> numbers = ids.ids(at, kPartTokens);
     std::string bytes;

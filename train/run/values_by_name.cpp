@@ -18,7 +18,7 @@ struct Destination {
   std::byte* to;
 };
 
-constexpr std::uint64_t kLine = 64;  // bytes; as in a ParameterStore, the values of every tensor fill whole lines
+constexpr std::uint64_t kLineBytes = 64;  // bytes; as in a ParameterStore, the values of every tensor fill whole lines
 
 std::vector<Destination> destinations(const ContainerReader& file, ParameterStore& store) {
   const auto size = static_cast<std::uint64_t>(size_of(store.dtype()));
@@ -31,7 +31,7 @@ std::vector<Destination> destinations(const ContainerReader& file, ParameterStor
                        "{}: has a tensor {} of shape {}, but the model has none", file.path(), entry.name, entry.shape);
     const std::uint64_t begin = static_cast<std::uint64_t>(entry.offset) * size;
     const std::uint64_t end = begin + static_cast<std::uint64_t>(entry.shape.numel()) * size;
-    length = std::max(length, (end + kLine - 1) / kLine * kLine);
+    length = std::max(length, (end + kLineBytes - 1) / kLineBytes * kLineBytes);
     auto* const to = dispatch(store.dtype(), [&]<class T>() {
       return reinterpret_cast<std::byte*>(store.values().data<T>() + (*found)->offset());
     });

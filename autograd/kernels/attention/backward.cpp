@@ -190,18 +190,24 @@ auto head_kernel(const AttentionShape& shape) {
   return MAKI_DISPATCH(run_phase_on_target, T);
 }
 
+// Rough estimates for parallel_for(), in elementary operations. A row costs one for each column, and those of an
+// exponential. A pair of a query and a key costs a quarter of that: the multiply-adds of its products run many times as
+// fast as elementary operations.
+constexpr std::int64_t kExponentialWork = 8, kPairsPerRow = 4;
+std::int64_t row_work_of(const AttentionShape& shape) { return shape.head_size + kExponentialWork; }
+
 // Calls run(head, panel, worker, query_piece, key_piece, phase) for the phases of all pieces of all heads. Heads that
 // share their keys and values finish one after the other, because they add to the same gradients.
 template <class Run>
 void run_pieces(const BackwardPlan& plan, const AttentionShape& shape, const Run& run) {
-  const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), row_work = shape.head_size + 8;
+  const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), row_work = row_work_of(shape);
   for (std::int64_t first = 0; first < plan.heads; first += plan.group) {
     const std::int64_t end = std::min(first + plan.group, plan.heads), tasks = (end - first) * n;
     parallel_for(tasks, plan.edge * row_work, [&](std::int64_t i, std::int64_t worker) {
       run(first + i / n, i / n, worker, i % n, i % n, BackwardPhase::start);
     });
     for (std::int64_t step = 0; step < plan.steps; ++step) {
-      parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
+      parallel_for(tasks, plan.edge * plan.edge * row_work / kPairsPerRow, [&](std::int64_t i, std::int64_t worker) {
         // Query pieces in the order first, last, second, …, so that about one of two neighbouring tasks has work in a
         // causal head.
         const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
@@ -252,7 +258,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), kv_heads = plan.heads / share;
   // Both ways add in the same order, so the number of threads may choose between them.
   if (n > 1 || (share > 1 && kv_heads < workers(plan.heads))) return run_pieces(plan, shape, run);
-  const std::int64_t work = (t_size * s_size + t_size + s_size) * (shape.head_size + 8) / 4;
+  const std::int64_t work = (t_size * s_size + t_size + s_size) * row_work_of(shape) / kPairsPerRow;
   parallel_for(n * kv_heads, share * work, [&](std::int64_t i, std::int64_t worker) {
     for (std::int64_t h = i * share; h < (i + 1) * share; ++h) run(h, worker, worker, 0, 0, BackwardPhase::all);
   });

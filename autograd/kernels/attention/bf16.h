@@ -11,8 +11,8 @@
 
 namespace maki::kernels {
 
-/// Rows, columns and steps of packed panels are padded to multiples of this (kBf16PanelWidth and kBf16Depth of
-/// gemm/bf16_block-inl.h).
+/// Rows, columns and steps of packed panels are padded to multiples of this: kBf16PanelWidth and kBf16Depth of
+/// gemm/bf16_block-inl.h, whose packing attention uses.
 inline constexpr std::int64_t kBf16Panel = 32;
 
 /// The maximum number of queries in a tile of forward, where kForwardTileQueries is that of other kernels. No bit

@@ -111,9 +111,9 @@ HWY_INLINE void pack_transposed(const float* x, std::int64_t ld, std::int64_t ro
 /// of 256 × 64 takes 7 % less time.
 HWY_INLINE void prefetch_rows(const float* x, std::int64_t stride, std::int64_t begin, std::int64_t end,
                               std::int64_t head_size) {
-  constexpr std::int64_t kLine = 16;
+  constexpr std::int64_t kLineFloats = 16;  // a cache line of 64 bytes
   for (std::int64_t r = begin; r < end; ++r) {
-    for (std::int64_t c = 0; c < head_size; c += kLine) hwy::Prefetch(x + r * stride + c);
+    for (std::int64_t c = 0; c < head_size; c += kLineFloats) hwy::Prefetch(x + r * stride + c);
   }
 }
 

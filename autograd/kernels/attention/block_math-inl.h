@@ -28,9 +28,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice the number that hides the latency of fused
 // multiply-adds; where there are only 16 registers, 4 × 2 leave room for the operands.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
-inline constexpr int kAttentionTileRows = 8;
+inline constexpr int kAttentionTileRows = 8;          // 16 sums in 32 registers
 #else
-inline constexpr int kAttentionTileRows = 4;
+inline constexpr int kAttentionTileRows = 4;  // 8 sums in 16 registers
 #endif
 
 enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum

@@ -15,8 +15,9 @@ namespace maki::kernels {
 /// elements, about 16,000 rows of 64 columns; heads with larger panels are cut into pieces. Below this bound whole
 /// heads are faster than pieces, by 15 % at 2,560 rows and 4 % at 16,000.
 inline constexpr std::int64_t kMaxWholeHeadPanel = std::int64_t{1} << 23;
-/// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, or more
-/// if the threads need more pieces to be busy.
+/// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, 16 MiB
+/// of float32, or more if the threads need more pieces to be busy. Larger groups take more scratch, smaller ones have
+/// fewer pieces between two barriers.
 inline constexpr std::int64_t kGroupPanelElements = std::int64_t{1} << 22;
 
 /// How backward distributes its work. The pieces depend on the shape alone, because the order of sums depends on them.

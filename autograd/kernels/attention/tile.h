@@ -10,11 +10,13 @@
 
 namespace maki::kernels {
 
-/// Keys per block of the online softmax. The result's bits depend on it, so it must not change.
+/// Keys per block of the online softmax: so many that the sums are seldom rescaled, so few that a packed block (16 KiB
+/// of float32 for heads of 64 columns) stays in the level-1 cache. The result's bits depend on it, so it must not
+/// change.
 inline constexpr std::int64_t kKeyBlock = 64;
 /// The maximum number of queries (of one head) in a tile of the forward and of the backward pass. All queries of a tile
-/// use the same packed copy of a key block. Backward's scratch requires that kBackwardTileQueries divides
-/// kKeyBlock.
+/// use the same packed copy of a key block, so larger tiles pack less; the scores of a tile (32 and 16 KiB of float32)
+/// must stay in the caches. Backward's scratch requires that kBackwardTileQueries divides kKeyBlock.
 inline constexpr std::int64_t kForwardTileQueries = 128, kBackwardTileQueries = 64;
 /// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
 inline constexpr std::int64_t kPaddingMultiple = 16;
@@ -30,7 +32,8 @@ inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
 }
 
 /// How many of the first keys determine the origin (attention.h), which is subtracted from all keys, of a row that sees
-/// at least as many. The result's bits depend on it, so it must not change.
+/// at least as many. The origin is their median, which three outliers among seven cannot spoil. The result's bits
+/// depend on it, so it must not change.
 inline constexpr int kKeysForOrigin = 7;
 
 /// The positions of the first keys, at most kKeysForOrigin, that a mask [keys] lets through (a null mask: all of them).

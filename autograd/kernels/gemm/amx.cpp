@@ -42,10 +42,10 @@ void force_available_for_tests(bool available) { pretended = available; }
 bool available() {
 #if defined(__x86_64__) && defined(__linux__)
   static const bool has_tiles = [] {
-    constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    constexpr unsigned kAmxBf16 = 1U << 22, kAmxTile = 1U << 24;  // of EDX, CPUID(7, 0): AMX-BF16, AMX-TILE
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;   // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kBf16) == 0 || (d & kTile) == 0) return false;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmxBf16) == 0 || (d & kAmxTile) == 0) return false;
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   }();
   return has_tiles || pretended;

@@ -19,7 +19,7 @@ bool pairs_off = false;
 bool has_fast_pairs() {
 #if defined(__x86_64__)
   static const bool fast = [] {
-    constexpr unsigned kAvx512Bf16 = 1U << 5;
+    constexpr unsigned kAvx512Bf16 = 1U << 5;  // of EAX, CPUID(7, 1)
     unsigned a = 0, b = 0, c = 0, d = 0;
     return is_amd() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
   }();

@@ -31,9 +31,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A panel has the width of 32 rows of A or 32 columns of B. It is a sequence of groups of 32 steps of K, the last one
-/// padded with zeros. In a group of A, the 32 numbers of each row are together; the order within a group of B is that
-/// of the kernel.
+/// A panel has the width of 32 rows of A or 32 columns of B, two tiles of AMX. It is a sequence of groups of 32 steps
+/// of K, the depth of a tile, the last one padded with zeros. In a group of A, the 32 numbers of each row are together;
+/// the order within a group of B is that of the kernel.
 inline constexpr std::int64_t kBf16PanelWidth = 32, kBf16Depth = 32;
 inline constexpr std::int64_t kBf16GroupElements = kBf16PanelWidth * kBf16Depth;
 

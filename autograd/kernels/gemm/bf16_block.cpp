@@ -20,7 +20,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 static_assert(kGemmChainLength % kBf16Depth == 0 && kMaxPackTaskDepth % kBf16Depth == 0);
 static_assert(kBf16TaskDepth % kBf16Depth == 0 && kMaxBf16Depth % kBf16Depth == 0);
 #if MAKI_HAVE_BF16
-static_assert(kBf16TaskExtent <= kBf16PackedRows && kMaxTaskTiles * kBf16PanelWidth <= kBf16PackedRows);
+static_assert(kBf16TaskExtent <= kMaxBf16PackedRows && kMaxTaskTiles * kBf16PanelWidth <= kMaxBf16PackedRows);
 #endif
 
 GemmKernels<float> bf16_kernels_on([[maybe_unused]] Bf16Unit unit) {

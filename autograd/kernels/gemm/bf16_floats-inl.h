@@ -104,6 +104,8 @@ inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, cons
 struct Bf16Floats32 {
   using Element = float;
   static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = kBf16Depth;
+  // Tiles divide the 32 rows of a panel about evenly: as 11 + 11 + 10 (22 sums in 32 registers), as 2 · 6 + 4 · 5 (12
+  // sums in 16) or, where a product needs a register of its own, as 8 · 4.
   static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
   static constexpr int kTileColumns = kRoundedColumns;
 
@@ -134,9 +136,9 @@ struct Bf16Floats32 {
   template <class D, class V, int kRows, int kVecs>
   static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
     // The last steps of a group prefetch the first ones of the next, which do not follow them: a panel holds several
-    // tiles of columns.
-    constexpr std::int64_t kAhead = 8, kAheadElements = kAhead * kRoundedColumns;
-    constexpr std::int64_t kSkipped = kBf16GroupElements - kBf16Depth * kRoundedColumns;
+    // tiles of columns. 8 steps ahead, as in gemm_chain(): B comes from the level-2 cache.
+    constexpr std::int64_t kAheadSteps = 8, kAheadElements = kAheadSteps * kRoundedColumns;
+    constexpr std::int64_t kSkippedElements = kBf16GroupElements - kBf16Depth * kRoundedColumns;
     const auto steps = [&](std::int64_t count, std::int64_t ahead) HWY_ATTR {
       for (std::int64_t p = 0; p < count; ++p, ++a, b += kRoundedColumns) {
         V y[kVecs];
@@ -148,8 +150,8 @@ struct Bf16Floats32 {
         }
       }
     };
-    steps(kBf16Depth - kAhead, kAheadElements);
-    steps(kAhead, kAheadElements + kSkipped);
+    steps(kBf16Depth - kAheadSteps, kAheadElements);
+    steps(kAheadSteps, kAheadElements + kSkippedElements);
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }
 };

@@ -146,17 +146,17 @@ HWY_INLINE void bf16_load_pairs(const float* pairs, std::int64_t stride, Bf16Vec
       Bf16Floats(), [=](std::int64_t lane) HWY_ATTR { return pairs + lane * stride; }, column);
 }
 
-/// The most rows of A that are packed together.
-inline constexpr std::int64_t kBf16PackedRows = 512;
+/// The most rows of A that are packed together, which bounds a buffer on the stack to 32 KiB.
+inline constexpr std::int64_t kMaxBf16PackedRows = 512;
 
-/// Packs a transposed A [m, k], element (i, p) at a[p * lda + i], with m <= kBf16PackedRows, as panels that are
+/// Packs a transposed A [m, k], element (i, p) at a[p * lda + i], with m <= kMaxBf16PackedRows, as panels that are
 /// panel_stride elements apart. Two rows of `a` at a time are rounded and interleaved, which halves what is left to be
 /// transposed, and reads memory in its order: reading 64 bytes of each of 32 rows, a core reached 5.7 GB/s where it
 /// reads 14.5 in order.
 template <class Order, class X>
 void bf16_pack_rows_transposed(std::int64_t m, std::int64_t k, const X* a, std::int64_t lda, std::uint16_t* panel,
                                std::int64_t panel_stride) {
-  HWY_ALIGN float pairs[16 * kBf16PackedRows];
+  HWY_ALIGN float pairs[16 * kMaxBf16PackedRows];
   const std::int64_t stride = (m + 15) / 16 * 16;
   for (std::int64_t p = 0; p < k; p += kBf16Depth, panel += kBf16GroupElements) {
     for (std::int64_t s = 0; s < kBf16Depth; s += 2) {
@@ -232,7 +232,7 @@ struct Bf16Packing {
     if (transposed) return pack_rows_transposed(m, k, a, lda, panel, 0);
     with_elements(a, [&](auto* x) { bf16_pack_rows<Order>(m, k, x, lda, panel); });
   }
-  /// Packs any number of rows of a transposed A, up to kBf16PackedRows.
+  /// Packs any number of rows of a transposed A, up to kMaxBf16PackedRows.
   static void pack_rows_transposed(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda,
                                    Element* panels, std::int64_t panel_stride) {
     with_elements(a, [&](auto* x) { bf16_pack_rows_transposed<Order>(m, k, x, lda, panels, panel_stride); });

@@ -23,7 +23,9 @@ constexpr std::int64_t kMinParallelMultiplyAdds = 262'144;
 /// Computes a product whose scheme is GemmScheme::streamed.
 template <class T>
 void run_streamed(const GemmPlan<T>& plan) {
-  constexpr std::int64_t kStepsPerTask = 2;  // steps of GemmKernels::stream() per task
+  // Steps of GemmKernels::stream(), each a vector of columns. Small tasks let all threads finish at about the same
+  // time.
+  constexpr std::int64_t kStepsPerTask = 2;
   const Gemm<T>& g = plan.product;
   const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes);
   const std::int64_t tasks = ceil_div(steps, kStepsPerTask);

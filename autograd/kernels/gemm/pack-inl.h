@@ -54,9 +54,9 @@ void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb
 template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d), kAhead = 512 / sizeof(T);
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kAheadElements = 512 / sizeof(T);
   for (std::int64_t p = 0; p < k; p += kLanesPer128<T>, out += kLanesPer128<T> * 2 * kLanes) {
-    MAKI_UNROLL for (std::int64_t j = 0; j < kLanes; ++j) hwy::Prefetch(b + j * ldb + p + kAhead);
+    MAKI_UNROLL for (std::int64_t j = 0; j < kLanes; ++j) hwy::Prefetch(b + j * ldb + p + kAheadElements);
     hn::Vec<decltype(d)> column[1][kLanesPer128<T>];
     load_columns<1>(
         d, [&](std::int64_t j) HWY_ATTR { return b + j * ldb + p; }, column);

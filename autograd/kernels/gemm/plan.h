@@ -260,20 +260,20 @@ struct GemmPlan {
   }
 
   void count_scratch() {
-    // Elements in a cache line: areas of scratch are aligned to one and share none.
-    constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
-    const std::int64_t slab = round_up(tile.packed_depth(slab_k) * slab_n, kLine);
+    // Areas of scratch are aligned to cache lines and share none.
+    constexpr std::int64_t kLineElements = 64 / std::int64_t{sizeof(T)};
+    const std::int64_t slab = round_up(tile.packed_depth(slab_k) * slab_n, kLineElements);
     if (scheme == GemmScheme::team_packs_b) shared_scratch = slab;
     thread_scratch_a =
         round_up(scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) * tile.packed_depth(slab_k)
                                                       : tile.a_buffer_size(depth, product.a_transposed),
-                 kLine);
-    if (packs_all_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
+                 kLineElements);
+    if (packs_all_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLineElements);
     thread_scratch = thread_scratch_a;
     if (may_store_past_caches() || product.c_rounded != nullptr)
       thread_scratch_c = tile.rows * round_up(columns, tile.columns);
     thread_scratch += thread_scratch_c;
-    if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
+    if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLineElements);
     if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;
   }
 };

@@ -19,8 +19,9 @@ inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// KiB on AMX), which stays in the level-2 cache.
 inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
 
-/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows. (This bound and
-/// the next three apply to a batch in which each item has its own B and, on the vector units, to a single product.)
+/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows: every task
+/// reads all of A, and 512 rows of one chain take 1 MiB, half of a level-2 cache. (This bound and the next three apply
+/// to a batch in which each item has its own B and, on the vector units, to a single product.)
 inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
 /// The bound for a row-major B of at least kMinPanelsToOccupyTeam panels, which on the vector units the first row tile
 /// of a task reads in place and packs as it multiplies.

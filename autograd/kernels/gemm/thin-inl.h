@@ -99,12 +99,15 @@ HWY_INLINE void finish_thin(const Gemm<float>& g, const ThinColumns& columns, st
 
 /// C [m, columns] = activation(beta C + A Bᵀ + bias), chain by chain, for m <= kRows; rows from m on repeat the last
 /// one and are not stored. A column of C belongs to one row of B; the tile reads kThinPieces pieces of 16 bytes of each
-/// of these rows in turn and prefetches 1 KiB ahead in each.
+/// of these rows in turn and prefetches ahead in each.
 template <int kRows>
 HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
   const ThinVec d;
   using V = ThinColumns::V;
-  constexpr std::int64_t kStep = kLanesPer128<float>, kSteps = kThinPieces * kStep, kAhead = 1024 / sizeof(float);
+  constexpr std::int64_t kPieceSteps = kLanesPer128<float>, kTurnSteps = kThinPieces * kPieceSteps;
+  // Far enough for the latency of memory, and near enough that what 16 lanes have prefetched, 16 KiB, stays in the
+  // level-1 cache.
+  constexpr std::int64_t kAheadFloats = 1024 / sizeof(float);
   V sum[kRows], total[kRows];
   std::int64_t row[kRows];
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {  // x + -0 is x for every x, also for -0
@@ -119,18 +122,18 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
   do {
     const std::int64_t end = std::min(g.k, p + kGemmChainLength);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
-    for (; p + kSteps <= end; p += kSteps) {
-      V b[kThinPieces][kStep];
+    for (; p + kTurnSteps <= end; p += kTurnSteps) {
+      V b[kThinPieces][kPieceSteps];
       load_columns<kThinPieces>(
           d,
           [&](std::int64_t lane) HWY_ATTR {
             const float* const from = columns.b(lane) + p;
-            hwy::Prefetch(from + kAhead);
+            hwy::Prefetch(from + kAheadFloats);
             return from;
           },
           b);
       MAKI_UNROLL for (int q = 0; q < kThinPieces; ++q) {
-        MAKI_UNROLL for (int r = 0; r < kStep; ++r) step(p + q * kStep + r, b[q][r]);
+        MAKI_UNROLL for (int r = 0; r < kPieceSteps; ++r) step(p + q * kPieceSteps + r, b[q][r]);
       }
     }
     for (; p < end; ++p) step(p, columns.gather_b(p));
@@ -148,14 +151,14 @@ inline auto thin_tile_of(std::int64_t m) {
   return std::ranges::find_if(kTiles, [&](const auto& tile) { return m <= tile.first; })->second;
 }
 
-/// GemmKernels::stream() for one target. If B takes 2 MiB or more, the columns are divided into one group per lane, and
-/// step t takes column t of each group: a lane then reads rows of B that follow one another, so that memory is read in
-/// a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is smaller, the columns of a step are
-/// adjacent, so that two threads rarely write the same cache line of C.
+/// GemmKernels::stream() for one target. If B does not fit in a level-2 cache of 2 MiB, the columns are divided into
+/// one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow one another, so
+/// that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is smaller, the
+/// columns of a step are adjacent, so that two threads rarely write the same cache line of C.
 inline void gemm_thin_columns(const Gemm<float>& g, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kLargeBElements = (2 << 20) / sizeof(float);
+  constexpr std::int64_t kLevel2CacheFloats = (2 << 20) / sizeof(float);
   const auto tile = thin_tile_of(g.m);
-  const bool streams = g.n * g.k >= kLargeBElements;
+  const bool streams = g.n * g.k >= kLevel2CacheFloats;
   for (std::int64_t t = begin; t < end; ++t) {
     tile(g, streams ? ThinColumns(g, t, ceil_div(g.n, kThinLanes)) : ThinColumns(g, t * kThinLanes, 1));
   }

@@ -25,14 +25,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // multiply-add need one more register for the product. kThinPieces are the pieces of 16 bytes that a product which
 // streams B (thin-inl.h) reads at a time: a cache line if there are enough registers. Only AVX3 has measurements on
 // record.
-#if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
-inline constexpr int kGemmTileRows = 14, kThinPieces = 4;
+#if HWY_TARGET <= HWY_AVX3                                 // in Highway, lower numbers are better targets
+inline constexpr int kGemmTileRows = 14, kThinPieces = 4;  // 28 sums in 32 registers; a cache line
 #elif HWY_TARGET == HWY_AVX2
-inline constexpr int kGemmTileRows = 6, kThinPieces = 2;
+inline constexpr int kGemmTileRows = 6, kThinPieces = 2;  // 12 sums in 16 registers; half a cache line
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kGemmTileRows = 12, kThinPieces = 2;
+inline constexpr int kGemmTileRows = 12, kThinPieces = 2;  // 24 sums in 32 registers; half a cache line
 #else
-inline constexpr int kGemmTileRows = 4, kThinPieces = 2;
+inline constexpr int kGemmTileRows = 4, kThinPieces = 2;  // 8 sums in 16 registers; half a cache line
 #endif
 
 /// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
@@ -86,7 +86,7 @@ class RowPointers {
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kRowsPerBasePointer = 5;
+  static constexpr int kRowsPerBasePointer = 5;  // so that a base and four strides suffice for each group
   static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerBasePointer - 1) / kRowsPerBasePointer;
   const T* base_[kRowGroups];
   std::ptrdiff_t stride_;
@@ -107,15 +107,15 @@ HWY_INLINE void gemm_step(const A& a, const V (&b)[kVecs], V (&sum)[kRows][kVecs
 template <int kRows, int kVecs, bool kColumnsA, class T, class V>
 HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) {
   const GemmVec<T> d;
-  constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d), kLine = 64 / sizeof(T), kAhead = 8;
+  constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d), kLineElements = 64 / sizeof(T), kAheadSteps = 8;
   const std::ptrdiff_t lda = call.lda, ldb = call.ldb;
   const T* HWY_RESTRICT b = call.b;
   RowPointers<kRows, kColumnsA, T> a(call.a, lda);
   T *HWY_RESTRICT a_copy = call.a_copy, *HWY_RESTRICT b_copy = call.b_copy;
   for (std::int64_t p = 0; p < call.k; ++p) {
-    MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLine)
-        hwy::Prefetch(b + kAhead * ldb + line);
-    if (kColumnsA) hwy::Prefetch(a.first() + kAhead * lda);
+    MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLineElements)
+        hwy::Prefetch(b + kAheadSteps * ldb + line);
+    if (kColumnsA) hwy::Prefetch(a.first() + kAheadSteps * lda);
     V bv[kVecs];
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::LoadU(d, b + v * kLanes);
     if (b_copy != nullptr) {

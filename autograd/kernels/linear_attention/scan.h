@@ -18,7 +18,9 @@ namespace maki::kernels {
 /// Rows per chunk unless the caller asks for another number. 64 was as fast as 128 and faster than 32 at 32 columns
 /// and at 64. The result's bits depend on it, so it must not change.
 inline constexpr std::int64_t kDefaultChunkRows = 64;
-/// Rows per segment, rounded down to whole chunks, at least one. The bits depend on it, so it must not change.
+/// Rows per segment, rounded down to whole chunks, at least one: so few that threads can share a long sequence by
+/// segments, so many that computing the sum of each once more costs little. The bits depend on it, so it must not
+/// change.
 inline constexpr std::int64_t kSegmentRows = 512;
 constexpr std::int64_t segment_rows(std::int64_t chunk) {
   return std::max<std::int64_t>(1, kSegmentRows / chunk) * chunk;

@@ -29,10 +29,10 @@ class FlushSubnormals {
 
  private:
 #if defined(__x86_64__)
-  static constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x0040;
+  static constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x0040;  // bits FTZ and DAZ of MXCSR
   unsigned before_;
 #elif defined(__aarch64__)
-  static constexpr std::uint64_t kFlushToZero = std::uint64_t{1} << 24;
+  static constexpr std::uint64_t kFlushToZero = std::uint64_t{1} << 24;  // bit FZ of FPCR
   std::uint64_t before_;
 #endif
 };

@@ -22,9 +22,9 @@ void force_streaming(bool on);
 /// rows that begin at cache lines.
 template <class T>
 bool goes_past_caches(const T* data, std::int64_t stride, std::int64_t bytes) {
-  constexpr std::uintptr_t kLine = 64;
-  return bytes >= kStreamedBytes && reinterpret_cast<std::uintptr_t>(data) % kLine == 0 &&
-         static_cast<std::uintptr_t>(stride) * sizeof(T) % kLine == 0 && streaming_pays();
+  constexpr std::uintptr_t kLineBytes = 64;
+  return bytes >= kStreamedBytes && reinterpret_cast<std::uintptr_t>(data) % kLineBytes == 0 &&
+         static_cast<std::uintptr_t>(stride) * sizeof(T) % kLineBytes == 0 && streaming_pays();
 }
 
 }  // namespace maki::kernels

@@ -15,7 +15,8 @@
 namespace maki {
 namespace {
 
-// Products with at most this many entries are verified whole, larger ones at this many random entries.
+// Products with at most this many entries are verified whole, larger ones at this many random entries, which find an
+// error in a thousandth of the entries in 98 of 100 cases.
 constexpr std::int64_t kVerifiedEntries = 4096;
 
 // Uniform in [-1, 1).

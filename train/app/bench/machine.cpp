@@ -47,7 +47,7 @@ std::int64_t rounds_per_measurement(const Chains& chains) {
 
 // The best rate of the measurements that fit into kMeasuringSeconds, at least one, on threads() threads.
 double best_flop_per_second(const Chains& chains) {
-  constexpr double kMeasuringSeconds = 0.3;
+  constexpr double kMeasuringSeconds = 0.3;  // some dozens of measurements of at least 5 ms
   const std::int64_t rounds = rounds_per_measurement(chains);
   const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
   double best = 0;
@@ -65,7 +65,7 @@ std::int64_t measured_bytes() {
   return std::clamp<std::int64_t>(free_memory_bytes() / 64, 1 << 20, 32 << 20) / 64 * 64;
 }
 
-constexpr int kMeasurements = 5;
+constexpr int kMeasurements = 5;  // the best counts; each needs arrays of its own
 
 // Arrays of floats of which no cache holds anything: they are written past the caches, and each measurement reads one
 // that has not been read yet. Each thread is the first to touch the part of an array that it works on later.

@@ -22,7 +22,7 @@ constexpr NamedWorkload kWorkloadRows[] = {
 };
 constexpr Table kWorkloads("workload", kWorkloadRows);
 
-constexpr std::int64_t kDifferentBatches = 4;  // per micro-batch of a step
+constexpr std::int64_t kDifferentBatches = 4;  // for each micro-batch of a step, so that steps differ
 
 // values += factor · gradients, over all trainable parameters.
 void move_along_gradient(ParameterStore& store, double factor) {

@@ -11,8 +11,9 @@ namespace maki {
 namespace {
 
 constexpr double kMinTimedSeconds = 1e-4;  // shorter calls are repeated, because reading the clock takes some 50 ns
-constexpr double kMaxWarmUpSeconds = 1;
-constexpr std::int64_t kMinTimings = 10, kMaxTimings = 1000;  // timings, if their number depends on how long they take
+constexpr double kMaxWarmUpSeconds = 1;    // for times that do not settle
+// If their number depends on how long they take: enough for a median, and no more than it needs.
+constexpr std::int64_t kMinTimings = 10, kMaxTimings = 1000;
 
 // Seconds per call, the mean of `repeats` calls.
 double time_once(const std::function<void()>& call, std::int64_t repeats) {

@@ -35,7 +35,7 @@ double largest(const std::vector<double>& values, bool absolute) {
   return most > 0 ? most : 1;
 }
 
-constexpr double kRoundingError = 1e-9;
+constexpr double kRoundingError = 1e-9;  // relative: far above that of doubles, and nothing that a picture shows
 
 // The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 double round_step(double least) {
@@ -60,8 +60,8 @@ int ColorScale::level(double value) const {
 double ColorScale::value_at(double share) const { return low + (high - low) * (square_root ? share * share : share); }
 
 std::vector<double> ColorScale::ticks() const {
-  // At least an eighth of the palette from each other.
-  constexpr double kMinTickShare = 0.125, kMaxIntervals = 6;
+  constexpr double kMinTickShare = 0.125;  // of the palette, between two ticks: room for their numbers
+  constexpr double kMaxIntervals = 6;      // of a scale with equal steps
   // The end of a scale, such as 0.6, is not missed because of a rounding error.
   const double range = high - low, most = high + kRoundingError * range;
   if (square_root) {

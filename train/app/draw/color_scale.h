@@ -14,7 +14,7 @@ struct ColorScale {
     sequential,  ///< from light yellow through green to dark blue: YlGnBu
     diverging    ///< from red through white to blue: RdBu
   };
-  static constexpr int kPaletteColors = 64;
+  static constexpr int kPaletteColors = 64;  ///< each is a path of a picture; neighbours look almost alike
 
   double low = 0, high = 1;
   Palette palette = Palette::sequential;

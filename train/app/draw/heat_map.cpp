@@ -12,7 +12,7 @@ namespace maki {
 namespace {
 
 constexpr std::string_view kNoNumberColor = "#eeeeee";  // where there is no number
-// Font sizes, and the gap between a label and its map, in pixels.
+// Font sizes, and the gap between a label and its map, in pixels, chosen by eye.
 constexpr double kTitleSize = 13, kAxisTitleSize = 11, kMaxLabelSize = 12, kLabelGap = 5;
 
 // Shares of the font size: the width of a full-width character, that of another one in a fixed-width font, and how far
@@ -162,7 +162,7 @@ void draw_heat_map(Svg& svg, const HeatMap& map, const ColorScale& scale, const 
 }
 
 void draw_legend(Svg& svg, const ColorScale& scale, double x, double y, double height, const std::string& title) {
-  constexpr double kBarWidth = 12;
+  constexpr double kBarWidth = 12;  // pixels
   const double step = height / ColorScale::kPaletteColors;
   svg.begin_group(title, x, y);
   for (int level = 0; level < ColorScale::kPaletteColors; ++level)

@@ -7,7 +7,7 @@
 namespace maki {
 namespace {
 
-// In pixels.
+// In pixels, chosen by eye.
 constexpr double kGridMargin = 24, kGridHeading = 62, kGap = 18, kGridLegendWidth = 84, kGridTitleSize = 18,
                  kGridSubtitleSize = 12;
 

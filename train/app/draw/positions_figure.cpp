@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-// In pixels.
+// In pixels, chosen by eye.
 constexpr double kMargin = 24, kHeading = 56, kMapHeight = 384, kLegendWidth = 110, kPlotHeight = 220;
 const ColorScale kSinusoidColors{.low = -1, .high = 1, .palette = ColorScale::Palette::diverging};
 

@@ -11,7 +11,8 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kMaxColumns = 80, kMaxHeaderLines = 8;
+constexpr std::int64_t kMaxColumns = 80;     // of a terminal of the usual width
+constexpr std::int64_t kMaxHeaderLines = 8;  // longer labels of columns, which run downwards, are cut
 constexpr std::array<const char*, 5> kShades = {".", "░", "▒", "▓", "█"};
 constexpr auto kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
@@ -113,7 +114,7 @@ std::string upright_labels(const HeatMap& map, const Fit& at) {
 
 // The numbers of the columns, at every tenth or so.
 std::string column_numbers(const HeatMap& map, const Fit& at) {
-  constexpr std::int64_t kCellsBetweenNumbers = 10;
+  constexpr std::int64_t kCellsBetweenNumbers = 10;  // room for numbers of several digits
   std::string text(static_cast<std::size_t>(at.label) + 1, ' ');
   for (std::int64_t cell = 0; cell * at.columns < map.columns; cell += kCellsBetweenNumbers) {
     const std::int64_t place = at.label + 1 + cell * at.width;

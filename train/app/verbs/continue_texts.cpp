@@ -141,8 +141,8 @@ std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& l
 }  // namespace
 
 int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& prompts, const ContinueTexts& how) {
-  // Of one or several prompts. Bounds the memory of their starts, because --samples may be a billion; chosen without a
-  // measurement.
+  // Of one or several prompts. Bounds the memory of their starts, because --samples may be a billion; far more than are
+  // generated in one batch.
   constexpr std::int64_t kSamplesAtOnce = 1024;
   std::vector<std::vector<std::int32_t>> ids;
   for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how));

@@ -30,9 +30,10 @@ constexpr int kMaxHalvings = 12;
 // for gradients with a norm below 1e-5, the error is taken relative to 1e-5. A model whose gradient is zero (a
 // vocabulary of one) therefore passes.
 constexpr double kMinGradientNorm = 1e-5;
-// A small batch, because every derivative takes several passes over it; a longer context is cut. Chosen without a
-// measurement, as is the vocabulary of a model that has no run.
-constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
+// A small batch, because every derivative takes several passes over it: two rows, so that one could be mistaken for the
+// other, and a few tokens. A longer context is cut.
+constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16;
+constexpr std::int64_t kRandomVocabulary = 65;  // of a model that has no run: as many characters as tinyshakespeare has
 
 struct GradcheckVerbOptions {
   explicit GradcheckVerbOptions(const Command& command)

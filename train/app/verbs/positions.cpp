@@ -11,7 +11,8 @@
 namespace maki {
 namespace {
 
-constexpr double kMaxPositionBase = 1e12, kMaxHeatMapSide = 1024;  // a heat map has the square of the latter
+constexpr double kMaxPositionBase = 1e12;  // far above 10,000 and the millions of models with long contexts
+constexpr double kMaxHeatMapSide = 1024;   // cells; a heat map has the square of it, a million
 
 struct PositionsOptions {
   double base = 10000;

@@ -12,16 +12,18 @@
 namespace maki {
 namespace {
 
-constexpr double kMinRepetitionPenalty = 0.01, kMaxPenalty = 100, kMaxLogProbabilities = 1000;
+// Factors of a logit, and what is subtracted from one: far beyond useful values, which are near 1 and 0.
+constexpr double kMinRepetitionFactor = 0.01, kMaxRepetitionFactor = 100, kMaxSubtractedPenalty = 100;
+constexpr double kMaxListedTokens = 1000;  // for each new token, by --logprobs: bounds the output
 
 void add_penalties(const Command& command, Sampling& sampling) {
   command.add_number(
-      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty, "FACTOR",
+      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionFactor, kMaxRepetitionFactor, "FACTOR",
       "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
-  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
-                     "subtract this from the logit of a token for each of its occurrences in the new text");
-  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty, "NUMBER",
-                     "subtract this from the logits of all tokens that occur in the new text");
+  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxSubtractedPenalty, kMaxSubtractedPenalty,
+                     "NUMBER", "subtract this from the logit of a token for each of its occurrences in the new text");
+  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxSubtractedPenalty, kMaxSubtractedPenalty,
+                     "NUMBER", "subtract this from the logits of all tokens that occur in the new text");
 }
 
 // Whether tokens are drawn at all, instead of always the most likely one being taken.
@@ -112,7 +114,7 @@ std::vector<std::string> add_sampling_options(const Command& command, SamplingOp
   command.add_option("--overflow", flags.overflow, "recompute|stop",
                      "reaction to a full context window: recompute its second half and go on, or stop [recompute]");
   command.add_number(
-      "--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
+      "--logprobs", flags.log_probabilities, 0, kMaxListedTokens,
       "print the log-probability of every token, and of this number of the most likely ones; needs --json");
   return {"--samples",           "--temperature",      "--top-k",      "--top-p", "--min-p", "--repetition-penalty",
           "--frequency-penalty", "--presence-penalty", "--logit-bias", "--seed",  "--stop",  "--overflow",

@@ -9,7 +9,8 @@
 namespace maki {
 namespace {
 
-// Lines that are read, sorted by length and answered together.
+// Lines that are read, sorted by length and answered together: enough that batches have lines of nearly equal length,
+// few enough that answers to a pipe come soon.
 constexpr std::size_t kLinesPerBlock = 512;
 
 std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,

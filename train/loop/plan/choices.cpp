@@ -28,14 +28,16 @@ void Choices::record(const std::vector<std::string>& fields, const std::string& 
 // costs, may take some hundredths of the time: an evaluation as long as ten batches take, or where it comes often, a
 // tenth of the steps since the last one (eval_sample()).
 void Choices::choose_intervals(std::int64_t steps, std::int64_t evaluations) {
-  constexpr std::int64_t kWorthTenBatches = 100, kLines = 50;
+  // From so many steps between evaluations on, ten batches take less than a tenth of their time.
+  constexpr std::int64_t kMinStepsForTenBatches = 100;
+  constexpr std::int64_t kLogLines = 50;  // of a whole run: enough for a curve
   const std::int64_t between = std::max<std::int64_t>(1, steps / evaluations);
   const std::string interval = fmt::format("{}", between);
   choose({{"eval_interval", interval},
-          {"eval_batches", between < kWorthTenBatches ? "-1" : "10"},
+          {"eval_batches", between < kMinStepsForTenBatches ? "-1" : "10"},
           {"checkpoint_interval", interval},
           {"sample_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / 2))},
-          {"log_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / kLines))}},
+          {"log_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / kLogLines))}},
          "evaluations and checkpoints take some hundredths of the time");
 }
 

@@ -9,20 +9,21 @@
 namespace maki {
 namespace {
 
-// Of a count for comparison. The most tokens are about NgramLimits::tokens.
-constexpr double kSecondsPerCountedToken = 0.3e-6, kMostCountedTokens = 16e6;
+// Of a count for comparison: a megabyte of characters takes 0.2 to 0.3 s.
+constexpr double kSecondsPerCountedToken = 0.3e-6;
+constexpr double kMaxCountedTokens = 16e6;  // about NgramLimits::tokens
 
 }  // namespace
 
-// A forward pass is a third of a step. The speed of the disk and the time of a sample are assumptions: a slow disk, and
-// two steps.
+// A forward pass is a third of a step.
 WorkTimes expected_times(const Config& config, const VocabSizes& vocab, double seconds_per_step) {
-  constexpr double kBytesPerSecond = 2e8, kSecondsPerFile = 0.05, kStepsPerSample = 2;
+  constexpr double kDiskBytesPerSecond = 2e8, kSecondsPerFile = 0.05;  // assumed: a slow disk
+  constexpr double kStepsPerSample = 2;                                // assumed: how long writing a sample takes
   const MemoryNeed need = memory_needed(config, vocab);
   WorkTimes times;
   times.add(Work::step, seconds_per_step);
   times.add(Work::eval_batch, seconds_per_step / 3);
-  times.add(Work::checkpoint, kSecondsPerFile + static_cast<double>(need.values + need.moments) / kBytesPerSecond);
+  times.add(Work::checkpoint, kSecondsPerFile + static_cast<double>(need.values + need.moments) / kDiskBytesPerSecond);
   times.add(Work::sample, kStepsPerSample * seconds_per_step);
   return times;
 }
@@ -38,12 +39,12 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 
 double counting_seconds(const Config& config, std::int64_t tokens) {
   if (config.ngram_prior > 0) return prior_seconds(tokens);
-  return config.counting ? kSecondsPerCountedToken * std::min(static_cast<double>(tokens), kMostCountedTokens) : 0;
+  return config.counting ? kSecondsPerCountedToken * std::min(static_cast<double>(tokens), kMaxCountedTokens) : 0;
 }
 
 double prior_seconds(std::int64_t tokens) {
-  constexpr double kSecondsPerToken = 0.7e-6;  // more is made of the counts (NgramTrie, HeldOutCounts)
-  return kSecondsPerToken * std::min(static_cast<double>(tokens), kMostCountedTokens);
+  constexpr double kSecondsPerPriorToken = 0.7e-6;  // more is made of the counts (NgramTrie, HeldOutCounts)
+  return kSecondsPerPriorToken * std::min(static_cast<double>(tokens), kMaxCountedTokens);
 }
 
 }  // namespace maki

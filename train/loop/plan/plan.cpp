@@ -25,17 +25,20 @@ double Planner::steps_per_pass() const {
 // The last evaluation covers the whole validation text, and counting the whole training text: of a large text, both
 // could take longer than training.
 void Planner::choose_validation() {
-  constexpr double kEnough = 200'000, kShare = 0.1;  // tokens, and a share of the time
+  constexpr double kEnoughTokens = 200'000;  // of validation text: chance moves their loss by some thousandths of a nat
+  constexpr double kMaxTimeShare = 0.1;      // for the last evaluation; twice this for counting
   const Config& c = plan_.config;
   const double per_second = 3 * static_cast<double>(c.block_size * c.batch_size * c.grad_accum) / seconds_per_step_;
-  const double most = std::max(kEnough, kShare * request_.seconds * per_second) / static_cast<double>(text_.tokens);
+  const double most =
+      std::max(kEnoughTokens, kMaxTimeShare * request_.seconds * per_second) / static_cast<double>(text_.tokens);
   if (most < c.val_fraction) {
     choose({{"val_fraction", fmt::format("{:.1g}", most)}},
-           fmt::format("to evaluate more than that would take over {:.0f}% of the time", 100 * kShare));
+           fmt::format("to evaluate more than that would take over {:.0f}% of the time", 100 * kMaxTimeShare));
     text_.train_tokens = static_cast<double>(text_.tokens) * (1 - c.val_fraction);
   }
-  if (plan_.config.ngram_prior == 0 && counting_seconds(plan_.config, text_.tokens) > 2 * kShare * request_.seconds)
-    choose({{"counting", "false"}}, fmt::format("it would take over {:.0f}% of the time", 200 * kShare));
+  if (plan_.config.ngram_prior == 0 &&
+      counting_seconds(plan_.config, text_.tokens) > 2 * kMaxTimeShare * request_.seconds)
+    choose({{"counting", "false"}}, fmt::format("it would take over {:.0f}% of the time", 200 * kMaxTimeShare));
 }
 
 void Planner::choose_optimizer() {
@@ -43,10 +46,10 @@ void Planner::choose_optimizer() {
   // Measured at widths of 64 and 128; the product of width and rate is what stays. Of a very short text there is little
   // to learn that counting does not know, and much to be learned by heart: a license of 35,000 characters has 1.680 by
   // counting, 1.674 after 36 steps at 1e-4, and never less than 1.688 at 3e-4.
-  constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3, kVeryShort = 1e-4;
+  constexpr double kWidthTimesRate = 0.512, kMaxRate = 8e-3, kVeryShortTextRate = 1e-4;
   const double many = text_.vocabulary > kManyTokens ? planned_tokens(c.tokenizer).rate_of_many : 1;
-  const double usual_rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
-  const double rate = is_very_short() ? kVeryShort : usual_rate;
+  const double usual_rate = many * std::min(kMaxRate, kWidthTimesRate / static_cast<double>(c.n_embd));
+  const double rate = is_very_short() ? kVeryShortTextRate : usual_rate;
   const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
   const OptimizerKind& optimizer = optimizer_kind(is_fixed("optimizer") ? c.optimizer : usual);
   check(optimizer.adaptive || is_fixed("learning_rate"), "plan: knows no learning rate for {}; add `learning_rate`",
@@ -62,7 +65,7 @@ void Planner::choose_optimizer() {
 
 // A network that reads a text several times would learn it by heart.
 void Planner::choose_dropout() {
-  constexpr double kManyOnPrior = 8;
+  constexpr double kManyPassesOnPrior = 8;  // from which on wide networks have a dropout of 0.2
   const PlannedTokens& tokens = planned_tokens(plan_.config.tokenizer);
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
   if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < tokens.few_passes ||
@@ -71,7 +74,7 @@ void Planner::choose_dropout() {
   // On a prior there is less to learn by heart: after 5.8 passes over tinyshakespeare 4 x 128 has 1.441 nats with 0.1,
   // 1.445 with 0.2; after ten passes over 100,000 characters of prose 4 x 64 has 1.557 and 1.564.
   const bool prior = shape_.recipe == Recipe::prior && !is_very_short();
-  const double strong_from = prior ? kManyOnPrior : tokens.many_passes;
+  const double strong_from = prior ? kManyPassesOnPrior : tokens.many_passes;
   const bool weak = passes < strong_from || (prior && plan_.config.n_embd <= 64);
   choose({{"dropout", weak ? "0.1" : "0.2"}},
          fmt::format("{} over the text", passes_text(std::min(passes, shape_.most_passes(text_.train_tokens)))));
@@ -79,8 +82,9 @@ void Planner::choose_dropout() {
 
 // Of a very short text the best step is an early one, which frequent evaluations find.
 std::int64_t Planner::evaluations(std::int64_t steps) const {
-  constexpr std::int64_t kStepsBetween = 300, kMost = 10;
-  return is_very_short() ? kMost : std::clamp<std::int64_t>(steps / kStepsBetween, 2, kMost);
+  constexpr std::int64_t kMinStepsBetween = 300;  // an evaluation of ten batches takes 1 % of their time
+  constexpr std::int64_t kMaxEvaluations = 10;    // show the course of a run well enough
+  return is_very_short() ? kMaxEvaluations : std::clamp<std::int64_t>(steps / kMinStepsBetween, 2, kMaxEvaluations);
 }
 
 // Why more steps than most_steps() would not help.
@@ -92,10 +96,11 @@ std::string Planner::enough_reason() const {
 }
 
 double Planner::most_steps() const {
+  constexpr double kStepsByHeart = 300;  // of 2 x 64: they know ten lines or a poem
   // 100 steps, linear decay: texts of 3,000 to 35,000 characters have their lowest losses after 36 to 105.
-  constexpr double kHeart = 300, kVeryShort = 100;
-  if (text_.by_heart) return kHeart;
-  if (is_very_short()) return kVeryShort;
+  constexpr double kStepsOnVeryShortText = 100;
+  if (text_.by_heart) return kStepsByHeart;
+  if (is_very_short()) return kStepsOnVeryShortText;
   return std::round(std::clamp(shape_.most_passes(text_.train_tokens) * steps_per_pass(), 1.0, kMaxCount));
 }
 

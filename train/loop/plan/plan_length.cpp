@@ -21,8 +21,8 @@ class LengthPlanner : Choices {
 
   // One layer of width 64 solves 400 pairs of sentences in 16 seconds; the presets are for megabytes.
   Plan choose_size(std::int64_t bytes) {
-    constexpr std::int64_t kLittle = 200'000, kMuch = 2'000'000;
-    const bool little = bytes < kLittle, much = bytes >= kMuch;
+    constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
+    const bool little = bytes < kLittleBytes, much = bytes >= kMuchBytes;
     choose({{"n_layer", little ? "1"
                         : much ? "4"
                                : "2"},
@@ -46,8 +46,9 @@ class LengthPlanner : Choices {
     // Evaluations, whose time is not known yet, are spaced by a first guess without them.
     const auto estimate =
         static_cast<std::int64_t>(std::clamp(request_.seconds / plan_.step.seconds, 1.0, static_cast<double>(most)));
-    constexpr std::int64_t kStepsBetween = 20, kMostEvaluations = 10;
-    choose_intervals(estimate, std::clamp<std::int64_t>(estimate / kStepsBetween, 2, kMostEvaluations));
+    // Small data are learned in few steps. An evaluation takes at most a tenth of the time of those before it.
+    constexpr std::int64_t kMinStepsBetween = 20, kMaxEvaluations = 10;
+    choose_intervals(estimate, std::clamp<std::int64_t>(estimate / kMinStepsBetween, 2, kMaxEvaluations));
     const CheckpointState data = task.data_state();
     const double counting = rule.predicts_next ? counting_seconds(c, data.train_tokens + data.val_tokens) : 0;
     choose_steps(expected_times(c, task.vocab_sizes(), plan_.step.seconds), extent_of(task), most,

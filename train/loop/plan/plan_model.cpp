@@ -16,7 +16,7 @@ namespace {
 
 // From fewer characters than this, nothing can be held back that would say how well the rest is learned: whoever trains
 // on ten lines wants them to be known.
-constexpr std::int64_t kByHeart = 2000;
+constexpr std::int64_t kMinCharactersToHoldBack = 2000;
 
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 9.5 ? 1 : 0); }
 
@@ -24,8 +24,8 @@ std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", secon
 
 void Planner::choose_tokenizer() {
   const TextFacts& text = request_.text;
-  text_.by_heart = text.characters < kByHeart && !is_fixed("val_fraction") && !is_fixed("ngram_prior") &&
-                   !request_.wants_tables() && !plan_.config.respect_documents;
+  text_.by_heart = text.characters < kMinCharactersToHoldBack && !is_fixed("val_fraction") &&
+                   !is_fixed("ngram_prior") && !request_.wants_tables() && !plan_.config.respect_documents;
   if (text_.by_heart) {
     choose({{"tokenizer", "char"}, {"val_fraction", "0"}},
            fmt::format("{} are so few that the text is learned by heart", pluralize(text.characters, "character")));
@@ -53,31 +53,32 @@ bool chooses_model(const Config& config) {
 
 // The counts alone know more than a few seconds of training, but some time must be left to the network.
 bool Planner::can_have_prior(std::int64_t tokens) const {
-  constexpr double kShare = 0.5;
+  constexpr double kMaxCountingShare = 0.5;  // of the time
   if (request_.wants_tables() || is_fixed("ngram_orders")) return false;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior == 0) return false;
-  return prior_seconds(tokens) <= kShare * request_.seconds;
+  return prior_seconds(tokens) <= kMaxCountingShare * request_.seconds;
 }
 
-// With a large vocabulary, the priors of a batch take hundreds of megabytes.
 PriorUse Planner::prior_use() const {
-  constexpr std::int64_t kMostTokens = 16'384;
+  // The priors of a batch of 12 x 128 tokens take 100 MB with so many, and backward has kPriorCopies of this size.
+  constexpr std::int64_t kMaxPriorVocabulary = 16'384;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior > 0) return PriorUse::certain;
-  if (text_.by_heart || text_.vocabulary > kMostTokens || !can_have_prior(text_.tokens)) return PriorUse::no;
+  if (text_.by_heart || text_.vocabulary > kMaxPriorVocabulary || !can_have_prior(text_.tokens)) return PriorUse::no;
   return planned_tokens(plan_.config.tokenizer).prior;
 }
 
 // How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
 // 100,000 and 1,000,000 characters of tinyshakespeare is lowest for up to 3, 4 and 5.
 void Planner::choose_tables() {
-  constexpr double kShort = 50'000, kLong = 300'000;
-  constexpr std::uint64_t kFewestRows = 1024, kMostRows = 65536;
-  constexpr double kSecondsForLargeTables = 20;  // they make checkpoints of more than 100 MB
+  constexpr double kMinTokensFor4 = 50'000, kMinTokensFor5 = 300'000;   // about geometrically in between
+  constexpr std::uint64_t kMinTableRows = 1024, kMaxTableRows = 65536;  // of an order: up to 16 MiB of width 64
+  constexpr double kSecondsForLargeTables = 20;                         // they make checkpoints of more than 100 MB
   const bool many = text_.vocabulary > kManyTokens;
-  const std::uint64_t most_rows = many && request_.seconds >= kSecondsForLargeTables ? 4 * kMostRows : kMostRows;
-  const int longest = many || text_.train_tokens < kShort ? 3 : text_.train_tokens < kLong ? 4 : 5;
+  const std::uint64_t most_rows =
+      many && request_.seconds >= kSecondsForLargeTables ? 4 * kMaxTableRows : kMaxTableRows;
+  const int longest = many || text_.train_tokens < kMinTokensFor4 ? 3 : text_.train_tokens < kMinTokensFor5 ? 4 : 5;
   const std::uint64_t rows =
-      std::clamp(std::bit_ceil(static_cast<std::uint64_t>(text_.train_tokens)), kFewestRows, most_rows);
+      std::clamp(std::bit_ceil(static_cast<std::uint64_t>(text_.train_tokens)), kMinTableRows, most_rows);
   choose({{"ngram_orders", longest == 3   ? "2,3"
                            : longest == 4 ? "2,3,4"
                                           : "2,3,4,5"},
@@ -89,14 +90,14 @@ void Planner::choose_tables() {
 
 // Large batches would leave a short text too few steps: 100,000 characters have 1.594 with 4 rows and 1.603 with 12.
 void Planner::choose_batch() {
-  constexpr double kFewestSteps = 450;  // gives that text 4 rows
-  constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
+  constexpr double kMinSteps = 450;                    // gives that text 4 rows
+  constexpr std::int64_t kMinRows = 3, kMaxRows = 12;  // with 2 it has 1.604; 12 are those of the quick start
   const Config& c = plan_.config;
   const double tokens = shape_.most_passes(text_.train_tokens) * text_.train_tokens / used() /
                         static_cast<double>(c.block_size * c.grad_accum);
   const std::int64_t rows =
-      std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
-  choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
+      std::clamp<std::int64_t>(std::llround(std::min(tokens / kMinSteps, 1e6)), kMinRows, kMaxRows);
+  choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMaxRows
                                                         ? "a short text has too few tokens for many larger steps"
                                                         : "smaller steps take longer per token");
 }
@@ -152,9 +153,9 @@ void Planner::explain_model(const Plan& before) {
 // vocabulary the embeddings of rare tokens are learned better if they are the head as well: neko.ja.txt has 3.311 after
 // 150 steps, and 3.316 without.
 void Planner::choose_head() {
-  constexpr double kFewSteps = 100;
+  constexpr double kMinStepsForTiedHead = 100;  // fewer would go into reaching what counting knows
   if (shape_.recipe != Recipe::prior) return;
-  const bool few = request_.seconds / seconds_per_step_ < kFewSteps || is_very_short();
+  const bool few = request_.seconds / seconds_per_step_ < kMinStepsForTiedHead || is_very_short();
   if (text_.vocabulary <= kManyTokens || few)
     choose({{"tie_weights", "false"}}, "so that the first step begins with what counting knows");
 }

@@ -117,34 +117,35 @@ double ModelShape::most_passes(double train_tokens) const {
   // N-gram tables learn a text by heart when they read it again. With 1 x 64, the validation loss on tinyshakespeare is
   // 1.564 after one pass, 1.575 after 1.2 and 1.584 after 1.5; on its first 100,000 characters 1.623 after 0.9 passes,
   // 1.603 after 1.3, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the tables does not change that.
-  constexpr double kTablesShort = 1.3, kTables = 1, kBoth = 1.2, kNetwork = 20;
+  constexpr double kShortTextTablesPasses = 1.3, kTablesPasses = 1, kBothPasses = 1.2, kNetworkPasses = 20;
   // A network of 4 x 128 has 1.960 and 1.627 after 10 passes over 88,000 characters of chat and 100,000 of prose, 1.987
   // after 17 and 1.638 after 15.
-  constexpr double kNetworkShort = 10;
+  constexpr double kShortTextNetworkPasses = 10;
   // On a prior, 4 x 64 has 1.427 after 15 passes over tinyshakespeare, a million tokens, and 1.422 after 40; over the
   // 310,000 of neko.ja.txt 3.248 after 10 and 3.241 after 20. 2 x 64 has 1.384 after 14 passes over 97,000 characters
   // of a design document and 1.370 after 35; 1.434 after 10 passes over 100,000 of verse and 1.423 after 25.
-  constexpr double kTokensPerPass = 25'000, kMostSmall = 40, kSmallShort = 30;
+  constexpr double kTokensPerSmallPass = 25'000, kMaxSmallPasses = 40, kShortTextSmallPasses = 30;
   const bool is_short = train_tokens < kShortText;
   if (recipe == prior && n_embd <= 64)
-    return is_short ? kSmallShort : std::clamp(train_tokens / kTokensPerPass, kNetwork, kMostSmall);
-  if (recipe == network || recipe == prior) return is_short ? kNetworkShort : kNetwork;
-  if (recipe == network_with_tables) return kBoth;
-  return is_short ? kTablesShort : kTables;
+    return is_short ? kShortTextSmallPasses
+                    : std::clamp(train_tokens / kTokensPerSmallPass, kNetworkPasses, kMaxSmallPasses);
+  if (recipe == network || recipe == prior) return is_short ? kShortTextNetworkPasses : kNetworkPasses;
+  if (recipe == network_with_tables) return kBothPasses;
+  return is_short ? kShortTextTablesPasses : kTablesPasses;
 }
 
 double ModelShape::expected_loss(double tokens, std::int64_t vocabulary, double train_tokens) const {
   // With the tables of 1 x 64, neko.ja.txt has 3.75 after 460,000 tokens, at most 1.2 passes of which help; a network
   // of 4 x 128 has 3.83 after 380,000, before the learning rate has fallen, and 3.50 after 920,000.
-  constexpr double kRareNgrams = 0.04, kMillion = 1e6;
+  constexpr double kRareNgramsLoss = 0.04, kMillion = 1e6;
   const bool has_tables = recipe == tables || recipe == network_with_tables;
-  const double rare = has_tables && vocabulary > kManyTokens ? kRareNgrams : 0;
+  const double rare = has_tables && vocabulary > kManyTokens ? kRareNgramsLoss : 0;
   // On 100,000 characters of prose, tables have 1.776 after their 1.3 passes, a network 1.627 after 10; on 88,000 of
   // chat 2.097 and 1.960.
-  constexpr double kOnePass = 0.1;
-  const double few = recipe == tables && train_tokens < kShortText ? kOnePass : 0;
-  constexpr double kFitted = 348'000;  // words of @stories
-  const double longer = curve.longer * std::log(train_tokens / kFitted);
+  constexpr double kShortTextTablesLoss = 0.1;  // in addition, so that a network is chosen if it has time
+  const double few = recipe == tables && train_tokens < kShortText ? kShortTextTablesLoss : 0;
+  constexpr double kFittedWords = 348'000;  // of @stories, to which the curves of words were fitted
+  const double longer = curve.longer * std::log(train_tokens / kFittedWords);
   const double millions = std::min(std::max(tokens, 1.0) / kMillion, curve.most);
   return rare + few + longer + curve.floor + curve.slope * std::pow(millions, curve.exponent);
 }

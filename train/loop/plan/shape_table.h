@@ -9,7 +9,8 @@
 
 namespace maki {
 
-/// Texts with a larger vocabulary, such as Japanese characters, need shorter n-grams and lower learning rates.
+/// Texts with a larger vocabulary, such as Japanese characters (3,000), need shorter n-grams and lower learning rates;
+/// those with the characters of an alphabet or 512 byte pairs do not.
 inline constexpr std::int64_t kManyTokens = 512;
 
 /// From fewer training tokens than this, only the smallest network on a prior learns more than it forgets, and only at

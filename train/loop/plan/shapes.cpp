@@ -20,7 +20,7 @@ using enum Recipe;
 
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
-constexpr double kTableShare = 1.1;
+constexpr double kTableSlowdown = 1.1;
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
@@ -43,15 +43,17 @@ double flop_of_step(const Config& c, const VocabSizes& vocab) {
 
 // How much longer a step of the recipe takes than the one that is measured.
 double share_of(const ModelShape& shape) {
-  constexpr double kLargerShape = 1.03;
-  return shape.recipe == tables ? kTableShare : shape.recipe == network_with_tables ? kLargerShape : 1;
+  constexpr double kTableSlowdownOfLargerShapes = 1.03;  // tables take the same time, of a longer step
+  return shape.recipe == tables                ? kTableSlowdown
+         : shape.recipe == network_with_tables ? kTableSlowdownOfLargerShapes
+                                               : 1;
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
 // arXiv:2305.16264, eq. 5, with a constant that fits the losses of the tables. `steps`: how many fit into the time;
 // `used`: used_share().
 double tokens_of(const Candidate& c, double steps, double train_tokens, double used) {
-  constexpr double kUsefulRepetitions = 2.35;
+  constexpr double kUsefulRepetitions = 2.35;  // reading a text for ever is worth 3.35 passes over new ones
   const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
   const double read = steps / share_of(c.shape) * per_step;
   const double passes = std::min(c.shape.most_passes(train_tokens), read / train_tokens);
@@ -69,12 +71,11 @@ bool is_allowed(Recipe recipe, const PlanRequest& request, const LearnedText& te
   return recipe != network_with_tables || text.train_tokens >= kShortText;
 }
 
-// The longest context for which both parts of the text have a window. How many tokens the validation part has is known
-// only up to a few.
+// The longest context for which both parts of the text have a window.
 std::int64_t longest_block(const LearnedText& text) {
-  constexpr double kCertain = 0.9;
+  constexpr double kCertainShare = 0.9;  // of the tokens that are expected, whose number is known only up to a few
   const auto train = text.train_tokens, val = static_cast<double>(text.tokens) - train;
-  const double shorter = std::max(2.0, val >= 1 ? kCertain * std::min(train, val) : train);
+  const double shorter = std::max(2.0, val >= 1 ? kCertainShare * std::min(train, val) : train);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(shorter - 1)));
 }
 

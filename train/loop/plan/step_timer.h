@@ -20,7 +20,8 @@ class StepTimer {
   /// The time of one training step. Spends about kTimedSteps times as long.
   virtual StepTime time_step(const Config& config, const VocabSizes& vocab) = 0;
 
-  /// Steps of one measurement: one that allocates the memory, and those that are timed.
+  /// Steps of one measurement: one that allocates the memory, and three that are timed. More would measure fewer
+  /// shapes.
   static constexpr std::int64_t kTimedSteps = 4;
 };
 

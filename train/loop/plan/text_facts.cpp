@@ -18,7 +18,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kSampleBytes = std::size_t{4} << 20;  // what is read of a long text
+constexpr std::size_t kSampleBytes = std::size_t{4} << 20;  // read of a long text: enough for shares and for byte pairs
 
 // The end of a text of more than kSampleBytes.
 std::string_view sample_of(std::string_view text) {
@@ -37,9 +37,9 @@ std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
 // before it. Sequences with the same place in a table of 8 MB count as one, which makes the share a few hundredths
 // smaller; of a long text, only the end is read.
 double new_ngram_share(std::string_view text) {
-  constexpr std::size_t kPlaces = std::size_t{1} << 26;
+  constexpr std::size_t kHashPlaces = std::size_t{1} << 26;  // bits, 8 MB; 16 for each byte of a sample
   text = sample_of(text);
-  std::vector<bool> seen(kPlaces);
+  std::vector<bool> seen(kHashPlaces);
   std::array<std::uint64_t, kMaxCountedNgram> last{};  // characters; a ring
   std::size_t fresh = 0, all = 0, read = 0;
   for (std::string_view rest = text; !rest.empty();) {
@@ -48,7 +48,7 @@ double new_ngram_share(std::string_view text) {
     std::uint64_t hash = 0;
     for (std::size_t i = 0; i < last.size(); ++i)
       hash = (hash + last[(read + i) % last.size()] + 1) * 0x9E3779B97F4A7C15;
-    std::vector<bool>::reference place = seen[(hash >> 32) % kPlaces];
+    std::vector<bool>::reference place = seen[(hash >> 32) % kHashPlaces];
     if (rest.size() > text.size() / 10) {
       place = true;
     } else {
@@ -61,12 +61,12 @@ double new_ngram_share(std::string_view text) {
 
 // How many of the characters with these counts make up 98 % of all.
 std::int64_t frequent_characters(std::vector<std::int64_t> counts) {
-  constexpr double kShare = 0.98;
+  constexpr double kFrequentShare = 0.98;  // the other characters hardly matter to the loss
   std::ranges::sort(counts, std::greater());
   const auto all = static_cast<double>(std::reduce(counts.begin(), counts.end()));
   double covered = 0;
   const auto first_rare = std::ranges::find_if(counts, [&](std::int64_t count) {
-    const bool enough = covered >= kShare * all;
+    const bool enough = covered >= kFrequentShare * all;
     covered += static_cast<double>(count);
     return enough;
   });
@@ -83,13 +83,13 @@ std::int64_t frequent_characters(std::vector<std::int64_t> counts) {
 //   quotations, 2.6 MB           1.495        1.444   1.446
 //   Python, 4.7 MB               1.158        1.105   1.111   1.129
 //   Japanese manual pages        1.972                1.977
-//
-// Of the Japanese manual pages, 402 characters make up 98 %; of English manuals with names and some translations, 67
-// and 96.
 std::int64_t byte_pairs(const TextFacts& text) {
+  // Of the Japanese manual pages, 402 characters make up 98 %; of English manuals with names and some translations, 67
+  // and 96.
   constexpr std::int64_t kManyFrequent = 200;
-  constexpr std::int64_t kLong = 1'000'000, kTwiceAsLong = 2 * kLong;
-  if (text.characters < kLong) return 0;
+  // In shorter texts, characters are as good; from twice as many on, a larger vocabulary is better.
+  constexpr std::int64_t kLongCharacters = 1'000'000, kTwiceAsLong = 2 * kLongCharacters;
+  if (text.characters < kLongCharacters) return 0;
   if (text.new_ngrams <= kFewNewNgrams) return 4096;
   if (text.frequent > kManyFrequent) return 0;
   return text.characters < kTwiceAsLong ? 512 : 1024;
@@ -117,12 +117,12 @@ void count_byte_pairs(TextFacts& facts, std::string_view text) {
 // short text, counting knows as much of characters as of words: 1.24 on 50,000 characters of @stories; on 200,000 it
 // has 0.94 and 0.76.
 void choose_tokenizer(TextFacts& facts, const Corpus& corpus, double val_fraction) {
-  constexpr std::int64_t kFewOccurrences = 4;
-  constexpr std::int64_t kEnoughForWords = 100'000;
-  if (facts.new_words <= kFewNewWords && facts.characters >= kEnoughForWords) {
+  constexpr std::int64_t kMinOccurrences = 4;               // of a character on average, to be learned
+  constexpr std::int64_t kMinCharactersForWords = 100'000;  // between those two texts
+  if (facts.new_words <= kFewNewWords && facts.characters >= kMinCharactersForWords) {
     facts.tokenizer = "word";
     count_words(facts, split_text(corpus, val_fraction));
-  } else if (facts.distinct > kByteValues && facts.characters < kFewOccurrences * facts.distinct) {
+  } else if (facts.distinct > kByteValues && facts.characters < kMinOccurrences * facts.distinct) {
     facts.tokenizer = "byte";
   } else if (byte_pairs(facts) > 0) {
     facts.tokenizer = "bpe";
@@ -132,11 +132,11 @@ void choose_tokenizer(TextFacts& facts, const Corpus& corpus, double val_fractio
 
 // In tokens.
 std::vector<std::int64_t> document_lengths(const TokenFile& file) {
-  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kUncut = std::numeric_limits<std::int32_t>::max();
   std::vector<std::int64_t> lengths;
   for (const TokenSpan& part : {file.train, file.val}) {
     if (part.size() < 2) continue;
-    const DocumentSequences documents(part, file.tokenizer->end_of_text(), kLongest);
+    const DocumentSequences documents(part, file.tokenizer->end_of_text(), kUncut);
     for (std::int64_t i = 0; i < documents.count(); ++i) lengths.push_back(documents[i].length);
   }
   return lengths;
@@ -173,7 +173,7 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool docu
     if (documents && corpus.prepared->tokenizer) facts.documents = document_lengths(*corpus.prepared);
     return facts;
   }
-  constexpr std::size_t kCodePoints = 0x110000;
+  constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
   std::vector<std::int64_t> counts(kCodePoints);
   std::string_view rest = corpus.text;
   while (!rest.empty()) ++counts[next_code_point(rest)];

@@ -150,7 +150,8 @@ std::vector<std::string> preset_names();
 /// Overwrites the fields that the preset sets, and calls leave_open(). Throws Error, which suggests the nearest name,
 /// if there is no such preset.
 void apply_preset(Config& config, const std::string& name);
-/// The size limit of a configuration in TOML. apply_toml() refuses larger ones, and to_toml() writes none.
+/// The size limit of a configuration in TOML, which has a few KiB. apply_toml() refuses larger ones, and to_toml()
+/// writes none.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// Overwrites the fields that the TOML text sets; `name` is the name of the text in messages. Throws Error, naming the
 /// line, unless the text is valid TOML with known keys and allowed values (some fields may then be overwritten), and

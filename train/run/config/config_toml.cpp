@@ -54,7 +54,7 @@ std::vector<std::string> string_list(std::string_view name, const toml::node& no
 
 // A dotted key nests tables, and toml++ destroys nested tables recursively, which takes about 300 bytes of stack for
 // each dot. Only a parser can tell which dots belong to keys, and the keys of tables inside arrays add up, so all dots
-// of a text are counted before it is parsed.
+// of a text are counted before it is parsed. So many take 600 KB of the usual 8 MB.
 constexpr std::int64_t kMaxDots = 2048;
 
 std::int64_t count_dots(std::string_view text) { return std::ranges::count(text, '.'); }

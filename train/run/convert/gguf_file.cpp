@@ -55,7 +55,7 @@ std::vector<std::byte> gguf_numbers(GgufType type, std::span<const float> values
     for (std::size_t i = 0; i < values.size(); i += kQ8Block) append_block(values.subspan(i, kQ8Block), bytes);
     return bytes;
   }
-  constexpr float kLargestHalf = 65504;
+  constexpr float kLargestHalf = 65504;  // the largest finite number of float16
   const NumberType number = type == GgufType::f16 ? NumberType::f16 : NumberType::f32;
   const auto large = std::ranges::find_if(values, [&](float x) { return std::fabs(x) > kLargestHalf; });
   check(type == GgufType::f32 || large == values.end(), "gguf_type: f16 cannot hold a weight of {}; use f32",
@@ -119,7 +119,7 @@ void GgufFile::add_tensor(const std::string& name, const std::vector<std::int64_
 
 void GgufFile::write(FileSystem& fs, const OutputPath& out) const {
   static constexpr std::array<std::byte, kAlignment> kZeros{};
-  constexpr std::uint32_t kVersion = 3;
+  constexpr std::uint32_t kVersion = 3;  // of GGUF, since 2023
   std::string head = "GGUF";
   append(head, kVersion);
   append(head, tensors_);

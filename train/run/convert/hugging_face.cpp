@@ -44,8 +44,9 @@ constexpr NameRule kLlamaNames[] = {
     {.parameter = "lm_head.weight", .stored = "lm_head.weight", .by_token = true},
 };
 
-// Limits of what is read from config.json: of widths and lengths, and of the numbers of layers and heads.
-constexpr std::int64_t kMaxExtent = 1'000'000, kMaxCountOfLayers = 1000;
+// Limits of what is read from config.json, far above real models: of widths and lengths, and of the numbers of layers
+// and heads. Sizes of tensors then fit into 64 bits.
+constexpr std::int64_t kMaxExtent = 1'000'000, kMaxLayersOrHeads = 1000;
 
 // The activations that GPT-2 can have. Where transformers has several names for one, the first is written.
 constexpr std::pair<Activation, const char*> kActivationNames[] = {
@@ -70,8 +71,8 @@ void require_flag(const JsonFields& fields, const char* name, bool usual, const 
 
 Config gpt2_config(const JsonFields& fields, const std::string& path) {
   Config c;
-  c.n_layer = fields.integer("n_layer", kMaxCountOfLayers);
-  c.n_head = fields.integer("n_head", kMaxCountOfLayers);
+  c.n_layer = fields.integer("n_layer", kMaxLayersOrHeads);
+  c.n_head = fields.integer("n_head", kMaxLayersOrHeads);
   c.n_embd = fields.integer("n_embd", kMaxExtent);
   c.block_size =
       fields.has("n_positions") ? fields.integer("n_positions", kMaxExtent) : fields.integer("n_ctx", kMaxExtent);
@@ -88,7 +89,7 @@ Config gpt2_config(const JsonFields& fields, const std::string& path) {
 
 // Newer versions of transformers write rope_parameters, older ones rope_theta and rope_scaling.
 double rotary_base(const nlohmann::json& object, const JsonFields& fields, const std::string& path) {
-  constexpr double kUsualBase = 10000;
+  constexpr double kUsualBase = 10000;  // of transformers, where the file has none
   const auto require_plain = [&](const JsonFields& rope) {
     const std::string type = rope.text("rope_type", rope.text("type", "default"));
     check<CheckpointError>(type == "default", "{}: rotary positions must be of the type default; got {}", path,
@@ -106,8 +107,8 @@ double rotary_base(const nlohmann::json& object, const JsonFields& fields, const
 
 Config llama_config(const nlohmann::json& object, const JsonFields& fields, const std::string& path) {
   Config c;
-  c.n_layer = fields.integer("num_hidden_layers", kMaxCountOfLayers);
-  c.n_head = fields.integer("num_attention_heads", kMaxCountOfLayers);
+  c.n_layer = fields.integer("num_hidden_layers", kMaxLayersOrHeads);
+  c.n_head = fields.integer("num_attention_heads", kMaxLayersOrHeads);
   c.n_embd = fields.integer("hidden_size", kMaxExtent);
   c.block_size = fields.integer("max_position_embeddings", kMaxExtent, 2048);
   c.ffn_width = fields.integer("intermediate_size", kMaxExtent);
@@ -122,7 +123,7 @@ Config llama_config(const nlohmann::json& object, const JsonFields& fields, cons
   check<CheckpointError>(fields.boolean("mlp_bias", false) == c.bias,
                          "{}: attention_bias and mlp_bias must be equal, because maki has biases everywhere or nowhere",
                          path);
-  const std::int64_t keys = fields.integer("num_key_value_heads", kMaxCountOfLayers, c.n_head);
+  const std::int64_t keys = fields.integer("num_key_value_heads", kMaxLayersOrHeads, c.n_head);
   check<CheckpointError>(c.n_head % keys == 0, "{}: num_key_value_heads must divide num_attention_heads; got {} and {}",
                          path, keys, c.n_head);
   c.n_kv_head = keys == c.n_head ? 0 : keys;

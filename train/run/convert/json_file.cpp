@@ -9,6 +9,7 @@
 namespace maki {
 namespace {
 
+// Far above a config.json, which has some KiB; they bound the memory that a hostile file takes.
 constexpr std::size_t kMaxJsonBytes = 512 << 10;
 constexpr int kMaxJsonDepth = 8;
 

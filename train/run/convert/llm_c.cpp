@@ -14,9 +14,10 @@ namespace maki {
 namespace {
 
 using Header = std::array<std::int32_t, 256>;
-constexpr std::int32_t kMagic = 20240326, kFloat32Version = 3, kBfloat16Version = 5;
+constexpr std::int32_t kMagic = 20240326, kFloat32Version = 3, kBfloat16Version = 5;  // of train_gpt2.py
 constexpr std::int64_t kVocabMultiple = 128;  // write_model() pads the vocabulary to a multiple of this
-// Limits of what is read from the header: of widths and lengths, and of the numbers of layers and heads.
+// Limits of what is read from the header, far above real models: of widths and lengths, and of the numbers of layers
+// and heads.
 constexpr std::int32_t kMaxSize = 1'000'000, kMaxCount = 1000;
 
 // In the order of the file; the names are those of maki.

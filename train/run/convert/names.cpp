@@ -7,7 +7,7 @@ namespace maki {
 namespace {
 
 NamePair pair_of(const NameRule& rule, const std::string& suffix, std::int64_t block, int share) {
-  constexpr int kQkv = 3;
+  constexpr int kQkv = 3;  // parts of a packed parameter q‖k‖v
   NamePair pair{fmt::format(fmt::runtime(rule.parameter), block) + suffix,
                 fmt::format(fmt::runtime(rule.stored != nullptr ? rule.stored : rule.parameter), block) + suffix,
                 suffix == ".bias" ? Form::same : rule.form,

@@ -27,7 +27,8 @@ std::size_t next_character(std::string_view text, std::size_t at) {
 
 // The training text, or if it is long, parts of equal size that are spread evenly over it.
 Pieces text_to_learn(const SpooledText& text) {
-  constexpr std::size_t kPartBytes = 1 << 16, kParts = kMostLearnedBytes / kPartBytes;
+  constexpr std::size_t kPartBytes = 1 << 16;  // some pages of text; there are 64 such parts
+  constexpr std::size_t kParts = kMaxLearnedBytes / kPartBytes;
   std::size_t size = 0;
   for (const TextRange& range : text.train) size += range.end - range.begin;
   Pieces pieces;
@@ -35,8 +36,8 @@ Pieces text_to_learn(const SpooledText& text) {
   const auto part_begin = [&] { return part * (size - kPartBytes) / (kParts - 1); };
   for (const TextRange& range : text.train) {
     const std::string_view piece = view(text, range);
-    if (size <= kMostLearnedBytes) pieces.push_back(piece);
-    while (size > kMostLearnedBytes && part < kParts && part_begin() < before + piece.size()) {
+    if (size <= kMaxLearnedBytes) pieces.push_back(piece);
+    while (size > kMaxLearnedBytes && part < kParts && part_begin() < before + piece.size()) {
       const std::size_t first = std::max(part_begin(), before) - before;
       const std::size_t last = std::min(part_begin() + kPartBytes, before + piece.size()) - before;
       const std::size_t begin = next_character(piece, first), end = next_character(piece, last);
@@ -75,7 +76,7 @@ class PartEncoder {
   }
 
  private:
-  static constexpr std::size_t kBlockBytes = std::size_t{8} << 20;  // of text that is encoded at once
+  static constexpr std::size_t kBlockBytes = 8 << 20;  // of text that is encoded at once: parts for all threads
 
   void add(std::string_view text, bool is_last) {
     texts_.push_back(text);

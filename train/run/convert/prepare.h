@@ -26,8 +26,8 @@ struct PrepareOptions {
 std::vector<std::string> token_formats();
 
 /// A new vocabulary is learned from at most this many bytes of training text, spread evenly over it. Learning byte
-/// pairs takes up to 40 bytes of memory per byte (Japanese text in which hardly any clause occurs twice).
-inline constexpr std::size_t kMostLearnedBytes = std::size_t{4} << 20;
+/// pairs takes up to 40 bytes of memory per byte (Japanese text in which hardly any clause occurs twice), here 160 MiB.
+inline constexpr std::size_t kMaxLearnedBytes = std::size_t{4} << 20;
 
 struct Prepared {
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -38,7 +38,7 @@ struct Prepared {
   std::vector<std::string> files;  ///< what was written
 };
 
-/// The tokens are those of make_dataset() with the same tokenizer, which for training texts of up to kMostLearnedBytes
+/// The tokens are those of make_dataset() with the same tokenizer, which for training texts of up to kMaxLearnedBytes
 /// is also the tokenizer that make_dataset() would make. Throws what load_corpus() throws; CorpusError if a source is a
 /// token file, if the vocabulary lacks a character of the text, if no training text is left, or no validation text
 /// although val_fraction is not 0; Error for an unknown format or one that cannot hold the tokens, and if `out` is not

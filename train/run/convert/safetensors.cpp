@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kLengthBytes = 8;  // at the beginning: the length of the header, as u64
 
 // Throws unless the data of the tensors, in the order of their places, follow each other and fill the `size` bytes of
 // data.

@@ -10,9 +10,9 @@
 
 namespace maki {
 
-/// The limit of the format for the header.
+/// The limit of the format for the header, in bytes.
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
-/// The most axes of a tensor that the reader accepts.
+/// The most axes of a tensor that the reader accepts: far more than tensors have.
 inline constexpr std::size_t kMaxStoredRank = 16;
 
 /// Reads the header and checks every rule of the format: names are unique, the data of the tensors follow each other

@@ -54,7 +54,7 @@ class Alphabet {
     }
   }
 
-  static constexpr std::size_t kCodePoints = 0x110000;
+  static constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
   Normalization normalization_;
   std::string pending_;
   std::vector<std::uint8_t> seen_ = std::vector<std::uint8_t>(kCodePoints);
@@ -119,7 +119,7 @@ class Spool {
   SpooledText& result() { return result_; }
 
  private:
-  static constexpr std::size_t kBufferBytes = 1 << 20;
+  static constexpr std::size_t kBufferBytes = 1 << 20;  // per write: few calls, little memory
   struct Mark {
     std::size_t byte;
     std::int64_t character;  // of the file
@@ -207,7 +207,7 @@ SpooledText spool_builtin(Spool& spool, const std::vector<std::string>& sources,
 
 SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vector<std::string>& sources,
                        const CorpusOptions& options, double val_fraction, Normalization normalization) {
-  constexpr std::size_t kBlockBytes = 1 << 22;
+  constexpr std::size_t kBlockBytes = 1 << 22;  // per read: few calls, little memory
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   Spool spool(fs, path, val_fraction, normalization);
   if (sources.size() == 1 && sources[0].starts_with("@")) return spool_builtin(spool, sources, options, val_fraction);

@@ -18,9 +18,10 @@ struct TokenFormat {
   bool is_directory, header;
   std::int64_t most_ids;  // the largest vocabulary
 };
-constexpr std::int64_t kMost16 = std::int64_t{1} << 16, kMost32 = std::int64_t{1} << 31;
+// The largest vocabularies whose ids fit.
+constexpr std::int64_t kMaxUint16Ids = std::int64_t{1} << 16, kMaxInt32Ids = std::int64_t{1} << 31;
 constexpr TokenFormat kTokenFormatRows[] = {
-    {"maki", false, false, kMost32}, {"nanogpt", true, false, kMost16}, {"llm.c", true, true, kMost32}};
+    {"maki", false, false, kMaxInt32Ids}, {"nanogpt", true, false, kMaxUint16Ids}, {"llm.c", true, true, kMaxInt32Ids}};
 constexpr Table kTokenFormats("format", kTokenFormatRows);
 
 constexpr std::string_view kForeignFiles[] = {"train.bin", "val.bin", kOwnTokenizerFile};
@@ -31,7 +32,7 @@ class ForeignWriter final : public TokenWriter {
  public:
   ForeignWriter(FileSystem& fs, const TokenFormat& format, const OutputPath& out, const Tokenizer& tokenizer)
       : format_(format),
-        width_(tokenizer.vocab_size() <= kMost16 ? 2 : 4),
+        width_(tokenizer.vocab_size() <= kMaxUint16Ids ? 2 : 4),
         directory_(fs, out),
         train_(fs, directory_.path() + "/train.bin", header_bytes()),
         val_(fs, directory_.path() + "/val.bin", header_bytes()) {
