@@ -70,11 +70,11 @@ Row choice(std::string name, FieldClass kind, Field::Member member, Values choic
 // One of these values of an enum, by its name.
 template <auto member, const auto& values>
 Row choice(std::string name, FieldClass kind, std::string help) {
-  const NamedMember named{[](const Config& c) -> std::string { return to_string(c.*member); },
-                          [](Config& c, const std::string& field, std::string_view value) {
-                            c.*member = value_named(field, values, value);
-                          }};
-  return choice(std::move(name), kind, named, names_of(values), std::move(help));
+  constexpr auto get = [](const Config& c) -> std::string { return to_string(c.*member); };
+  constexpr auto set = [](Config& c, const std::string& field, std::string_view value) {
+    c.*member = value_named(field, values, value);
+  };
+  return choice(std::move(name), kind, NamedMember{get, set}, names_of(values), std::move(help));
 }
 Row text(std::string name, FieldClass kind, Field::Member member, std::string type, std::string help) {
   return {{std::move(name), kind, member, std::move(help), std::move(type)}};
