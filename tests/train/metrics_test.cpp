@@ -68,26 +68,26 @@ TEST_CASE("the line about counting is written once, and known when the file is o
       "\"train_share\":0.5,\"val_share\":0.75}\n";
   {
     MetricsFile metrics(folder / "metrics.jsonl", 0);
-    REQUIRE_FALSE(metrics.counting().has_value());
+    REQUIRE_FALSE(metrics.history().counting().has_value());
     metrics.on_counting(report);
     metrics.on_counting(report);
-    REQUIRE(metrics.counting()->val_loss == 1.5);
+    REQUIRE(metrics.history().counting()->val_loss == 1.5);
     REQUIRE(read_bytes(folder / "metrics.jsonl") == line);
   }
   {
     const MetricsFile metrics(folder / "metrics.jsonl", 20);
-    const CountingReport kept = metrics.counting().value();
+    const CountingReport kept = metrics.history().counting().value();
     REQUIRE(kept.step == 20);
     REQUIRE(kept.order == 6);
     REQUIRE(kept.val_loss == 1.5);
     REQUIRE(kept.nats_per_character == 3.25);
     REQUIRE(kept.train_share == 0.5);
     REQUIRE(kept.val_share == 0.75);
-    REQUIRE(metrics.validations().empty());
+    REQUIRE(metrics.history().validations().empty());
     REQUIRE_FALSE(metrics.has_eval(20));
   }
   MetricsFile earlier(folder / "metrics.jsonl", 19);
-  REQUIRE_FALSE(earlier.counting().has_value());
+  REQUIRE_FALSE(earlier.history().counting().has_value());
   CountingReport bad = report;
   bad.val_loss = kNaN;
   REQUIRE_FALSE(error_message<Error>([&] { earlier.on_counting(bad); }).empty());
@@ -155,8 +155,8 @@ TEST_CASE("what the kept lines record is known: evaluated, elapsed, validation l
   const TemporaryFolder folder;
   {
     MetricsFile metrics(folder / "metrics.jsonl", 0);
-    REQUIRE(metrics.validations().empty());
-    REQUIRE(metrics.elapsed_before() == 0);
+    REQUIRE(metrics.history().validations().empty());
+    REQUIRE(metrics.history().elapsed_seconds() == 0);
     metrics.on_eval(evaluation(0, 4), false);
     metrics.on_log(step(10), 1, 3.5);
     metrics.on_eval(evaluation(10, 2), false);
@@ -166,16 +166,16 @@ TEST_CASE("what the kept lines record is known: evaluated, elapsed, validation l
   }
   {
     const MetricsFile metrics(folder / "metrics.jsonl", 20);
-    REQUIRE(metrics.validations().size() == 3);
-    REQUIRE(metrics.validations()[1].step == 10);
-    REQUIRE(metrics.validations()[1].loss == 2);
-    REQUIRE(metrics.elapsed_before() == 7.5);
+    REQUIRE(metrics.history().validations().size() == 3);
+    REQUIRE(metrics.history().validations()[1].step == 10);
+    REQUIRE(metrics.history().validations()[1].loss == 2);
+    REQUIRE(metrics.history().elapsed_seconds() == 7.5);
     REQUIRE(metrics.has_eval(20));
     REQUIRE_FALSE(metrics.has_eval(30));
   }
   const MetricsFile metrics(folder / "metrics.jsonl", 9);
-  REQUIRE(metrics.validations().size() == 1);
-  REQUIRE(metrics.validations()[0].loss == 4);
+  REQUIRE(metrics.history().validations().size() == 1);
+  REQUIRE(metrics.history().validations()[0].loss == 4);
   REQUIRE_FALSE(metrics.has_eval(10));
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("lines are made durable on request, the name of a new file at once, an
   REQUIRE(fs.syncs == 1);
   metrics.on_sync();
   REQUIRE(fs.syncs == 2);
-  REQUIRE(MetricsFile(path, 0, fs).validations().empty());
+  REQUIRE(MetricsFile(path, 0, fs).history().validations().empty());
   REQUIRE(fs.syncs == 2);
   fs.fails = true;
   REQUIRE(contains(error_message<CheckpointError>([&] { metrics.on_sync(); }), path));

@@ -12,6 +12,7 @@
 #include "data/io/shell_quote.h"
 #include "train/app/command.h"
 #include "train/app/help.h"
+#include "train/app/shell_texts.h"
 #include "train/app/verbs.h"
 #include "train/app/version.h"
 
@@ -54,6 +55,9 @@ struct Parser {
       : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
     app.set_version_flag("--version", version_text(), "Print the version and the commit");
     app.set_help_flag("-h,--help", "Print this help");
+    app.add_option("--completion", "print a script with which this shell completes words")
+        ->type_name(fmt::format("{}", fmt::join(shell_names(), "|")));
+    app.add_flag("--man")->description("print the manual page (maki --man | man -l -)");
     app.formatter(make_help_formatter());
     app.footer(
         "To get started:\n"
@@ -182,6 +186,13 @@ void require_options_of_innermost(const CLI::App& verb) {
   require_options_of_innermost(inner);
 }
 
+Action printing(std::string text) {
+  return [text = std::move(text)] {
+    fmt::print("{}", text);
+    return 0;
+  };
+}
+
 // The verb that the words are about. If there is none, a word that is no verb.
 std::string verb_among(const std::vector<std::string>& words) {
   const auto verb =
@@ -200,10 +211,7 @@ Action parse(const std::vector<std::string>& words, std::string_view only) {
     if (!extras.empty() && !extras.front().starts_with('-')) fail("{}", unknown_word(app, extras.front()));
     std::ostringstream text;
     app.exit(success, text, text);
-    return [help = text.str()] {
-      fmt::print("{}", help);
-      return 0;
-    };
+    return printing(text.str());
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) fail("{}", unknown_word(app, extras.front()));
@@ -221,6 +229,8 @@ Action parse(const std::vector<std::string>& words, std::string_view only) {
 }  // namespace
 
 Action parse_command_line(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"--man"}) return printing(manual_page(Parser("").app));
+  if (words.size() == 2 && words[0] == "--completion") return printing(completion_script(Parser("").app, words[1]));
   try {
     return parse(words, verb_among(words));
   } catch (const Error&) {

@@ -5,6 +5,7 @@
 
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
+#include "train/app/draw/curve.h"
 
 namespace maki {
 namespace {
@@ -15,12 +16,40 @@ std::string share_text(double share) { return share == 1 ? "" : fmt::format(" on
 }  // namespace
 
 Console::Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss,
-                 std::optional<PlannedRun> plan)
+                 std::optional<PlannedRun> plan, double peak_tokens_per_second)
     : max_steps_(max_steps),
       plan_(plan),
       run_(std::move(run)),
       best_possible_loss_(best_possible_loss),
-      progress_(max_steps, !is_stderr_terminal()) {}
+      peak_tokens_per_second_(peak_tokens_per_second),
+      progress_(max_steps, !is_stderr_terminal()) {
+  progress_.set_picture([this](const TerminalSize& size) { return curve(size); });
+}
+
+// A curve that leaves at least as much of the terminal for what is printed above it.
+std::vector<std::string> Console::curve(const TerminalSize& size) const {
+  constexpr std::size_t kMinRows = 5, kMaxRows = 10, kOtherRows = 4;  // two above the plot and two of its axis
+  if (history_ == nullptr || size.rows / 2 < kMinRows + kOtherRows) return {};
+  return draw_curve({*history_, max_steps_, best_possible_loss_},
+                    {size.columns - 1, std::min(kMaxRows, size.rows / 2 - kOtherRows), locale_has_utf8()});
+}
+
+std::vector<std::string> Console::facts() const {
+  const std::string speed = fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(tokens_per_second_)));
+  const std::vector<LoggedStep>& steps = history_->steps();
+  if (progress_.is_plain()) return {fmt::format("loss {:.4f}", steps.back().step.loss), speed};
+  const auto [low, high] = recent_losses(steps);
+  std::vector<std::string> all = {
+      fmt::format("loss {:.4f} ({:.2f} to {:.2f})", smoothed_losses(steps).back(), low, high)};
+  if (!history_->evals().empty() && history_->evals().back().val_loss) {
+    const EvalReport& newest = history_->evals().back();
+    all.push_back(fmt::format("validation {:.4f}", newest.point().loss));
+  }
+  all.push_back(speed);
+  if (peak_tokens_per_second_ > 0)
+    all.push_back(fmt::format("{:.0f}% of peak", 100 * tokens_per_second_ / peak_tokens_per_second_));
+  return all;
+}
 
 std::string Console::loss_text(double loss) const {
   if (!best_possible_loss_) return fmt::format("{:.4f}", loss);
@@ -42,7 +71,10 @@ void Console::on_counting(const CountingReport& report) {
   progress_.print_line(line);
 }
 
-void Console::on_start(std::int64_t step) { progress_.advance(step); }
+void Console::on_start(std::int64_t step, const RunHistory& history) {
+  history_ = &history;
+  progress_.advance(step);
+}
 
 void Console::on_new_length(std::int64_t step, std::int64_t max_steps) {
   max_steps_ = max_steps;
@@ -75,9 +107,8 @@ void Console::estimate_time(std::int64_t step, double seconds) {
 }
 
 void Console::on_log(const StepReport& report, double tokens_per_second, double /*elapsed_seconds*/) {
-  progress_.update(report.step,
-                   {fmt::format("loss {:.4f}", report.loss),
-                    fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(tokens_per_second)))});
+  tokens_per_second_ = tokens_per_second;
+  progress_.update(report.step, facts());
 }
 
 void Console::on_eval(const EvalReport& report, bool best) {
@@ -89,13 +120,15 @@ void Console::on_eval(const EvalReport& report, bool best) {
     line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
   }
   if (best && report.step > 0) line += ", the best so far";
+  if (!progress_.is_plain() && tokens_per_second_ > 0) progress_.update(report.step, facts());
   progress_.print_line(line);
 }
 
 void Console::on_sample(std::int64_t step, const std::string& text) {
-  progress_.print_line(fmt::format("step {}: sample of generated text:", step));
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) progress_.print_line("  | " + line);
+  std::vector<std::string> lines = {fmt::format("step {}: sample of generated text:", step)};
+  std::istringstream words(text);
+  for (std::string line; std::getline(words, line);) lines.push_back("  | " + line);
+  progress_.print_lines(std::move(lines));
 }
 
 void Console::on_overfitting(std::int64_t best_step, bool ends) {

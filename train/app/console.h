@@ -17,12 +17,13 @@ struct PlannedRun {
 class Console final : public SessionListener {
  public:
   /// `run` is the path of the run directory, for the commands that are suggested; `best_possible_loss` is that of the
-  /// task, nullopt if it is not known. A run without a plan is told how long its steps will take.
+  /// task, nullopt if it is not known; `peak_tokens_per_second` the rate at which products alone could go, 0 if it was
+  /// not measured. A run without a plan is told how long its steps will take.
   Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss,
-          std::optional<PlannedRun> plan = std::nullopt);
+          std::optional<PlannedRun> plan = std::nullopt, double peak_tokens_per_second = 0);
 
   void on_counting(const CountingReport& report) override;
-  void on_start(std::int64_t step) override;
+  void on_start(std::int64_t step, const RunHistory& history) override;
   void on_new_length(std::int64_t step, std::int64_t max_steps) override;
   void on_step(const StepReport& report, double seconds) override;
   void on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) override;
@@ -37,14 +38,18 @@ class Console final : public SessionListener {
  private:
   void estimate_time(std::int64_t step, double seconds);
   std::string loss_text(double loss) const;
+  std::vector<std::string> facts() const;
+  std::vector<std::string> curve(const TerminalSize& size) const;
 
   std::int64_t max_steps_;
   std::optional<PlannedRun> plan_;
   std::string run_;
   std::optional<double> best_possible_loss_;
   std::optional<double> counting_loss_;
-  double tokens_per_character_ = 1;  // of the validation text, once that is known
-  ProgressBar progress_;
+  double tokens_per_character_ = 1;                        // of the validation text, once that is known
+  double peak_tokens_per_second_, tokens_per_second_ = 0;  // the latter of the newest line about training
+  const RunHistory* history_ = nullptr;                    // from on_start() on
+  Progress progress_;
   std::int64_t steps_ = 0;       // of this session, up to the estimate
   double estimate_seconds_ = 0;  // of those after the first
 };

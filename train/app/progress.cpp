@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
+#include <cstdio>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "data/io/number.h"
 
@@ -14,20 +11,17 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;  // a shorter bar is left out
-constexpr std::chrono::milliseconds kRedrawInterval{100};       // often enough for the eye, too seldom to cost time
+constexpr std::chrono::milliseconds kRedrawInterval{500};         // lines that change more often cannot be read
+constexpr int kMinIdlePerDrawing = 200;  // times the time that a drawing took: at most 0.5 % of the time for drawings
 
 bool quiet_now = false;
-
-std::size_t terminal_width() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
-  return 80;
-}
 
 std::string bar(std::size_t width, std::int64_t step, std::int64_t total) {
   const auto filled = total > 0 ? static_cast<std::int64_t>(width) * step / total : static_cast<std::int64_t>(width);
   std::string text;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(width); ++i) text += i < filled ? "█" : "░";
+  const bool utf8 = locale_has_utf8();
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(width); ++i)
+    text += i < filled ? (utf8 ? "█" : "#") : (utf8 ? "░" : ".");
   return text;
 }
 
@@ -36,9 +30,10 @@ std::string bar(std::size_t width, std::int64_t step, std::int64_t total) {
 void keep_quiet(bool quiet) { quiet_now = quiet; }
 bool is_quiet() { return quiet_now; }
 
-bool is_stderr_terminal() {
-  const char* const term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && term != nullptr && std::strcmp(term, "dumb") != 0;
+void write_to_stderr(std::string_view text) {
+  if (quiet_now) return;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 std::string format_duration(double seconds) {
@@ -53,73 +48,81 @@ double per_second(double count, double seconds) {
   return seconds > 0 && std::isfinite(rate) ? rate : 0;
 }
 
-ProgressBar::ProgressBar(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
-ProgressBar::~ProgressBar() { finish(); }
-
-std::string ProgressBar::remaining(std::int64_t step) const {
-  const std::int64_t done = step - first_step_;
-  if (done == 0 || step >= total_) return "";
+std::string Progress::remaining() const {
+  const std::int64_t done = step_ - first_step_;
+  if (done == 0 || step_ >= total_) return "";
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   return fmt::format("{} left",
-                     format_duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
+                     format_duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step_)));
 }
 
 // If the line is too wide, it is shortened in this order: the bar gets shorter and then disappears; the facts
 // disappear, beginning with the last; the step count becomes a percentage; and the percentage disappears. The time left
 // stays longest.
-std::string ProgressBar::line(std::int64_t step, std::size_t columns) const {
-  std::vector<std::string> parts{fmt::format("{}/{}", step, total_)};
-  parts.insert(parts.end(), facts_.begin(), facts_.end());
-  const std::string left = remaining(step);
+std::string Progress::line(std::size_t columns, const std::vector<std::string>& facts) const {
+  std::vector<std::string> parts{fmt::format("{}/{}", with_separators(step_), with_separators(total_))};
+  parts.insert(parts.end(), facts.begin(), facts.end());
+  const std::string left = remaining();
   if (!left.empty()) parts.push_back(left);
   const std::size_t least = left.empty() ? 1 : 2;
   const auto text = [&] { return fmt::format("{}", fmt::join(parts, "  ")); };
   while (text().size() > columns && parts.size() > least) parts.erase(parts.end() - static_cast<std::ptrdiff_t>(least));
-  if (text().size() > columns) parts[0] = fmt::format("{}%", total_ > 0 ? 100 * step / total_ : 100);
+  if (text().size() > columns) parts[0] = fmt::format("{}%", total_ > 0 ? 100 * step_ / total_ : 100);
   if (text().size() > columns) parts.erase(parts.begin());
   const std::string words = text().substr(0, columns);
   if (words.size() + 1 + kMinBarColumns > columns) return words;
-  return bar(std::min(kMaxBarColumns, columns - words.size() - 1), step, total_) + " " + words;
+  return bar(std::min(kMaxBarColumns, columns - words.size() - 1), step_, total_) + " " + words;
 }
 
-void ProgressBar::draw(std::int64_t step) {
-  drawn_ = line(step, terminal_width() - 1);
-  drawn_at_ = Clock::now();
-  to_stderr("\r\033[K{}", drawn_);
-  std::fflush(stderr);
-  open_ = true;
+void Progress::draw() {
+  const Clock::time_point begin = Clock::now();
+  const TerminalSize size = terminal_size();
+  const std::size_t columns = size.columns - 1;
+  std::vector<std::string> picture = picture_ ? picture_(size) : std::vector<std::string>();
+  if (picture.empty()) {
+    lines_.show({line(columns, facts_)});
+  } else {
+    std::string facts = fmt::format("{}", fmt::join(facts_, "  "));
+    for (auto shown = facts_; facts.size() > columns && !shown.empty();) {
+      shown.pop_back();
+      facts = fmt::format("{}", fmt::join(shown, "  "));
+    }
+    picture.insert(picture.begin(), {line(columns, {}), facts});
+    lines_.show(picture);
+  }
+  const Clock::time_point end = Clock::now();
+  draw_next_ = end + std::max<Clock::duration>(kRedrawInterval, kMinIdlePerDrawing * (end - begin));
 }
 
-void ProgressBar::advance(std::int64_t step) {
-  const bool first = first_step_ < 0;
-  if (first) {
+void Progress::advance(std::int64_t step) {
+  if (first_step_ < 0) {
     first_step_ = step;
     start_ = Clock::now();
   }
-  if (!plain_ && (first || Clock::now() - drawn_at_ > kRedrawInterval)) draw(step);
+  step_ = step;
+  if (!plain_ && Clock::now() >= draw_next_) draw();
 }
 
-void ProgressBar::update(std::int64_t step, const std::vector<std::string>& facts) {
-  advance(step);
+void Progress::update(std::int64_t step, const std::vector<std::string>& facts) {
   facts_ = facts;
-  if (!plain_) return draw(step);
-  const std::string left = remaining(step);
+  advance(step);
+  if (!plain_) return;
+  const std::string left = remaining();
   to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::format("{}", fmt::join(facts, "  ")), left.empty() ? "" : "  ",
             left);
 }
 
-void ProgressBar::print_line(const std::string& line) {
-  if (!open_) {
-    to_stderr("{}\n", line);
-    return;
+void Progress::print_lines(std::vector<std::string> lines) {
+  for (std::string& line : lines) {
+    line = escape_unprintable(line);
+    if (plain_) say(line);
   }
-  to_stderr("\r\033[K{}\n\r\033[K{}", line, drawn_);
-  std::fflush(stderr);
+  if (!plain_) lines_.print_above(lines);
 }
 
-void ProgressBar::finish() {
-  if (open_) to_stderr("\n");
-  open_ = false;
+void Progress::finish() {
+  if (!plain_ && first_step_ >= 0) draw();
+  lines_.finish();
 }
 
 }  // namespace maki

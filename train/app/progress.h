@@ -1,10 +1,10 @@
-// The progress of a run as users see it on stderr: one line that is redrawn on a terminal, plain lines otherwise.
+// The progress of a run as users see it on stderr: lines that stay in place on a terminal, plain lines otherwise.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <fmt/format.h>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/io/printable.h"
+#include "train/app/terminal.h"
 
 namespace maki {
 
@@ -33,17 +34,19 @@ decltype(auto) shown(const T& argument) {
 void keep_quiet(bool quiet);
 bool is_quiet();
 
-/// Everything that is printed to stderr goes through this function, except for the line that libedit edits. It ignores
-/// write errors, because a closed terminal or pipe must not stop a run. Arguments may come from a path, an option or a
-/// file, so strings pass through escape_unprintable(), which escapes newlines as well; a message of several lines takes
-/// several calls.
+/// Writes text to stderr as it is, unless maki is to keep quiet. Ignores errors, because a closed terminal or pipe must
+/// not stop a run.
+void write_to_stderr(std::string_view text);
+
+/// Everything that is printed to stderr goes through this function, except for the line that libedit edits and the
+/// lines that stay in place. Arguments may come from a path, an option or a file, so strings pass through
+/// escape_unprintable(), which escapes newlines as well; a message of several lines takes several calls.
 template <class... Args>
 void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
-  const std::string text = std::apply(
+  write_to_stderr(std::apply(
       [&](const auto&... each) { return fmt::vformat(fmt::string_view(format), fmt::make_format_args(each...)); },
-      shown);
-  if (!is_quiet()) std::fwrite(text.data(), 1, text.size(), stderr);
+      shown));
 }
 /// A line of its own.
 inline void say(const std::string& line) { to_stderr("{}\n", line); }
@@ -53,39 +56,41 @@ std::string format_duration(double seconds);
 /// A rate for display: 0 if no time has passed, as on a clock that did not advance, or if the rate is not finite.
 double per_second(double count, double seconds);
 
-class ProgressBar {
+class Progress {
  public:
-  /// A bar for `total` steps. `plain` prints one line per report instead, for a pipe or a file. (NO_COLOR is no reason
-  /// for it, because the bar has no colours.)
-  ProgressBar(std::int64_t total, bool plain);
-  ~ProgressBar();
+  /// What a terminal of this size shows below the bar; lines of fewer columns than it has.
+  using Picture = std::function<std::vector<std::string>(const TerminalSize&)>;
 
+  /// The progress of `total` steps. `plain` prints one line per report instead, for a pipe or a file.
+  Progress(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
+
+  bool is_plain() const { return plain_; }
   void set_total(std::int64_t total) { total_ = total; }
-  /// Draws the bar or prints a line, with `facts` beside it, the most important first: if the terminal is too narrow,
-  /// the last ones are left out. advance() keeps showing them.
+  void set_picture(Picture picture) { picture_ = std::move(picture); }
+  /// Prints a line, or shows these facts from now on, the most important first: where the terminal is too narrow, the
+  /// last ones are left out.
   void update(std::int64_t step, const std::vector<std::string>& facts);
-  /// Moves the bar, redrawing it at most ten times per second; with `plain` it prints nothing. The first call of
-  /// advance() or update() starts the clock for the time left.
+  /// Moves the bar. It is drawn at most twice per second, and so seldom that drawing takes less than 0.5 % of the time.
+  /// The first call of advance() or update() starts the clock for the time left.
   void advance(std::int64_t step);
-  /// Prints a line that stays above the bar.
-  void print_line(const std::string& line);
-  /// Ends the line of the bar, if one is drawn.
+  /// Prints lines that stay above the bar.
+  void print_lines(std::vector<std::string> lines);
+  void print_line(const std::string& line) { print_lines({line}); }
+  /// Draws for the last time; what was drawn stays.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw(std::int64_t step);
-  std::string line(std::int64_t step, std::size_t columns) const;
-  std::string remaining(std::int64_t step) const;
+  void draw();
+  std::string line(std::size_t columns, const std::vector<std::string>& facts) const;
+  std::string remaining() const;
 
-  std::int64_t total_, first_step_ = -1;
-  bool plain_, open_ = false;
-  std::string drawn_;
+  std::int64_t total_, first_step_ = -1, step_ = 0;
+  bool plain_;
+  Picture picture_;
+  LiveLines lines_;
   std::vector<std::string> facts_;
-  Clock::time_point start_, drawn_at_;
+  Clock::time_point start_, draw_next_;
 };
-
-/// Whether stderr is a terminal on which a bar can be drawn: TERM is set, and not to "dumb".
-bool is_stderr_terminal();
 
 }  // namespace maki

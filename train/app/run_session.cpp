@@ -6,6 +6,8 @@
 
 #include "data/io/error.h"
 #include "data/io/shell_quote.h"
+#include "train/app/bench/machine.h"
+#include "train/app/event_file.h"
 #include "train/app/interrupt.h"
 
 namespace maki {
@@ -23,13 +25,26 @@ std::string recovery_hint(const RunDirectory& run) {
       saved.back(), new_run, shell_quote(run.path()));
 }
 
+// The rate at which the products of training steps could go at the measured peak of this machine; 0 where it is not
+// shown.
+double peak_tokens_per_second(Trainer& trainer) {
+  constexpr double kMeasuringSeconds = 0.02;
+  if (!is_stderr_terminal() || is_quiet()) return 0;
+  const Config& config = trainer.config();
+  return measure_product_flop_per_second(config.dtype, config.precision, kMeasuringSeconds) /
+         flop_per_token(trainer.model(), trainer.store(), config.block_size);
+}
+
 }  // namespace
 
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
                 std::optional<PlannedRun> plan) {
-  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan);
+  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan,
+                  peak_tokens_per_second(trainer));
   options.stop = interrupt_request();
   options.may_evaluate = [] { return interrupted() == SIGINT; };
+  EventFile events(run.path(), trainer.store());
+  if (config.tensorboard) options.listeners.push_back(&events);
   const auto end = [&] {
     Session session(config, trainer, run, console, std::move(options));
     try {

@@ -26,10 +26,12 @@ Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run
           trainer, run, first_learned_step(config), [this](std::int64_t step) { return is_intact(step); },
           [this](const std::string& sentence) { note(sentence); }),
       has_validation_(trainer.task().eval_batches(Part::val) > 0),
+      elapsed_before_(metrics_.history().elapsed_seconds()),
       start_(Clock::now()) {
+  listeners_.insert(listeners_.end(), options.listeners.begin(), options.listeners.end());
   if (options.limit) budget_.emplace(std::move(*options.limit));
   if (options.resumed != nullptr) intact_[options.resumed->state().step] = true;
-  best_.find(metrics_.validations(), stop_);
+  best_.find(metrics_.history().validations(), stop_);
 }
 
 void Session::report(const std::function<void(SessionListener&)>& event) {
@@ -41,7 +43,7 @@ void Session::note(const std::string& sentence) {
 }
 
 double Session::elapsed_seconds() const {
-  return metrics_.elapsed_before() + std::chrono::duration<double>(Clock::now() - start_).count();
+  return elapsed_before_ + std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
 // The clock that a time limit counts by.
@@ -163,7 +165,7 @@ bool Session::evaluate(const StopRequest& stop, bool whole) {
 // evaluations since the schedule last began anew count.
 std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) const {
   if (!has_validation_) return std::nullopt;
-  std::vector<EvalPoint> evaluations = metrics_.validations();
+  std::vector<EvalPoint> evaluations = metrics_.history().validations();
   if (newest != nullptr) evaluations.push_back(newest->point());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
   const std::int64_t restart = last_restart(config_, evaluations.back().step + 1);
@@ -214,7 +216,7 @@ void Session::count_step(const StepReport& step, double seconds) {
 // What counting alone reaches is the same at every resume, so it is read from metrics.jsonl if it is there.
 void Session::count() {
   if (!config_.counting || !has_validation_) return;
-  std::optional<CountingReport> counted = metrics_.counting();
+  std::optional<CountingReport> counted = metrics_.history().counting();
   try {
     if (!counted && (counted = trainer_.task().counting(stop_))) counted->step = trainer_.steps();
   } catch (const std::bad_alloc&) {
@@ -229,7 +231,7 @@ SessionEnd Session::train() {
     return SessionEnd::already_ended;
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
-  report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
+  report([&](SessionListener& listener) { listener.on_start(trainer_.steps(), metrics_.history()); });
   try {
     if (!take_steps()) return stop_now();
   } catch (const CorpusError&) {

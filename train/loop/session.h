@@ -35,6 +35,8 @@ struct SessionOptions {
   std::optional<TimeLimit> limit = {};
   /// The checkpoint of the run that the trainer was restored from, if any: it is neither read nor written again.
   const VerifiedCheckpoint* resumed = nullptr;
+  /// What else is told of the session, after the listener that it was made with.
+  std::vector<SessionListener*> listeners = {};
 };
 
 class Session {
@@ -98,6 +100,7 @@ class Session {
   std::optional<StepBudget> budget_;
   WorkTimes times_;
   bool has_validation_, stopped_early_ = false, warned_ = false;
+  double elapsed_before_;  // in earlier sessions
   Clock::time_point start_;
   double seconds_since_log_ = 0;
   std::int64_t tokens_since_log_ = 0, tokens_ = 0;  // tokens_: since step 0

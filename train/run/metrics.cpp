@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sys/stat.h>
 
 #include "data/io/error.h"
@@ -16,14 +15,11 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// nullopt unless the line is complete.
-std::optional<CountingReport> counting_line(const MetricsLine& line) {
-  const auto order = line.number("order"), val_loss = line.number("val_loss"),
-             per_character = line.number("nats_per_character"), train_share = line.number("train_share"),
-             val_share = line.number("val_share");
-  if (!order || *order < 1 || *order > 100 || !val_loss || !per_character || !train_share || !val_share)
-    return std::nullopt;
-  return CountingReport{line.step, static_cast<int>(*order), *val_loss, *per_character, *train_share, *val_share};
+// The first line, without its newline, which is removed from the text.
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
 }
 
 // Whether writing to the file writes to nothing else: to no target of a link, and to no file of another name.
@@ -33,6 +29,16 @@ bool is_alone(const std::string& path) {
 }
 
 }  // namespace
+
+RunHistory read_history(const std::string& metrics_file) {
+  RunHistory history;
+  if (!file_exists(metrics_file)) return history;
+  const std::string text = read_file_limited(posix_file_system(), metrics_file, kMaxMetricsBytes);
+  for (std::string_view rest = text; !rest.empty();) {
+    if (const auto line = read_metrics_line(next_line(rest))) history.add(*line);
+  }
+  return history;
+}
 
 MetricsFile::MetricsFile(const std::string& path, std::int64_t step, FileSystem& fs) {
   const bool there = file_exists(path);
@@ -48,26 +54,13 @@ MetricsFile::MetricsFile(const std::string& path, std::int64_t step, FileSystem&
 std::string MetricsFile::keep(std::string_view text, std::int64_t step) {
   std::string kept;
   while (!text.empty()) {
-    const std::string_view words = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), words.size() + 1));
+    const std::string_view words = next_line(text);
     const std::optional<MetricsLine> line = read_metrics_line(words);
     if (!line || line->step > step) continue;
     kept.append(words) += '\n';
-    record(*line);
+    history_.add(*line);
   }
   return kept;
-}
-
-void MetricsFile::record(const MetricsLine& line) {
-  elapsed_ = line.number("elapsed_seconds").value_or(elapsed_);
-  if (line.kind == "sample") last_sample_ = line.step;
-  if (line.kind == "counting") counting_ = counting_line(line);
-  if (line.kind != "eval") return;
-  last_eval_ = line.step;
-  const bool sampled = line.number("sampled_val_loss").has_value();
-  const auto loss = line.number(sampled ? "sampled_val_loss" : "val_loss"),
-             share = line.number(sampled ? "sampled_val_share" : "val_share");
-  if (loss) validations_.push_back({line.step, *loss, share.value_or(0), line.number("train_loss").value_or(0)});
 }
 
 // JSON cannot express a number that is not finite: nlohmann-json would write null.
@@ -80,7 +73,7 @@ double MetricsFile::finite(std::int64_t step, const char* name, double value) {
 double MetricsFile::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
 void MetricsFile::on_counting(const CountingReport& report) {
-  if (counting_) return;
+  if (history_.counting()) return;
   append(ordered_json{{"kind", "counting"},
                       {"step", report.step},
                       {"order", report.order},
@@ -89,7 +82,7 @@ void MetricsFile::on_counting(const CountingReport& report) {
                       {"train_share", report.train_share},
                       {"val_share", report.val_share}}
              .dump());
-  counting_ = report;
+  history_.on_counting(report);
 }
 
 void MetricsFile::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
@@ -102,9 +95,10 @@ void MetricsFile::on_log(const StepReport& report, double tokens_per_second, dou
                       {"tokens_per_second", measured_time(tokens_per_second)},
                       {"elapsed_seconds", measured_time(elapsed_seconds)}}
              .dump());
+  history_.on_log(report, measured_time(tokens_per_second), measured_time(elapsed_seconds));
 }
 
-void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
+void MetricsFile::on_eval(const EvalReport& report, bool best) {
   ordered_json line{
       {"kind", "eval"}, {"step", report.step}, {"train_loss", finite(report.step, "train_loss", report.train_loss)}};
   if (report.val_loss) {
@@ -117,15 +111,14 @@ void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
     line["sampled_val_share"] = report.sampled_val_share;
   }
   append(line.dump());
-  last_eval_ = report.step;
-  if (report.val_loss) validations_.push_back(report.point());
+  history_.on_eval(report, best);
 }
 
 void MetricsFile::on_sync() { file_->sync(); }
 
 void MetricsFile::on_sample(std::int64_t step, const std::string& text) {
   append(ordered_json{{"kind", "sample"}, {"step", step}, {"text", text}}.dump());
-  last_sample_ = step;
+  history_.on_sample(step, text);
 }
 
 void MetricsFile::append(const std::string& line) { file_->write_all(text_bytes(line + "\n")); }

@@ -5,17 +5,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "data/io/descriptor.h"
-#include "train/run/early_stop.h"
-#include "train/run/listener.h"
-#include "train/run/metrics_line.h"
+#include "train/run/history.h"
 
 namespace maki {
 
 /// The largest metrics file that is read, in bytes: 5 million lines of 200.
 inline constexpr std::size_t kMaxMetricsBytes = std::size_t{1} << 30;
+
+/// What metrics.jsonl holds; lines that are no measurements are left out. A missing file holds nothing. Throws
+/// CheckpointError if it cannot be read.
+RunHistory read_history(const std::string& metrics_file);
 
 /// Writes what a session reports, and provides what the run has measured before.
 class MetricsFile final : public SessionListener {
@@ -36,29 +37,22 @@ class MetricsFile final : public SessionListener {
   void on_sync() override;
 
   /// Whether the file's newest evaluation is that of this step.
-  bool has_eval(std::int64_t step) const { return last_eval_ == step; }
+  bool has_eval(std::int64_t step) const { return !history_.evals().empty() && history_.evals().back().step == step; }
   /// Whether its newest generated text is that of this step.
-  bool has_sample(std::int64_t step) const { return last_sample_ == step; }
-  /// The line about counting, from the lines kept on opening or written since.
-  const std::optional<CountingReport>& counting() const { return counting_; }
-  /// Seconds of training before the file was opened, according to the lines that were kept.
-  double elapsed_before() const { return elapsed_; }
-  /// All evaluations with a validation loss, from the lines kept on opening and those written since. For an evaluation
-  /// that covers the whole text, this is the loss over the share that the other evaluations cover.
-  const std::vector<EvalPoint>& validations() const { return validations_; }
+  bool has_sample(std::int64_t step) const {
+    return !history_.samples().empty() && history_.samples().back().step == step;
+  }
+  /// The lines that were kept on opening and those written since.
+  const RunHistory& history() const { return history_; }
 
  private:
   void append(const std::string& line);
   static double finite(std::int64_t step, const char* name, double value);
   static double measured_time(double value);
   std::string keep(std::string_view text, std::int64_t step);
-  void record(const MetricsLine& line);
 
   std::optional<Descriptor> file_;
-  std::int64_t last_eval_ = -1, last_sample_ = -1;
-  double elapsed_ = 0;
-  std::optional<CountingReport> counting_;
-  std::vector<EvalPoint> validations_;
+  RunHistory history_;
 };
 
 }  // namespace maki

@@ -1,16 +1,27 @@
 #include "train/run/metrics_line.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 namespace maki {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNumbers = {"elapsed_seconds",    "train_loss",       "val_loss",
-                                                      "val_share",          "sampled_val_loss", "sampled_val_share",
-                                                      "nats_per_character", "train_share",      "order"};
+constexpr std::string_view kNumbers[] = {"elapsed_seconds",
+                                         "train_loss",
+                                         "val_loss",
+                                         "val_share",
+                                         "sampled_val_loss",
+                                         "sampled_val_share",
+                                         "nats_per_character",
+                                         "train_share",
+                                         "order",
+                                         "loss",
+                                         "learning_rate",
+                                         "grad_norm",
+                                         "tokens",
+                                         "tokens_per_second",
+                                         "val_accuracy"};
 
 class LineReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -26,6 +37,7 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override {
     value();
     if (depth_ == 1 && name_ == "kind") line_.kind = std::move(text);
+    if (depth_ == 1 && name_ == "text") line_.text = std::move(text);
     return true;
   }
   bool start_object(std::size_t) override {
@@ -53,12 +65,13 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ != 1) return true;
     if (name_ == "step") step_ = -1;
     if (name_ == "kind") line_.kind.clear();
+    if (name_ == "text") line_.text.clear();
     if (const auto known = line_.numbers.find(name_); known != line_.numbers.end()) line_.numbers.erase(known);
     return true;
   }
   bool number(double x) {
     value();
-    if (depth_ == 1 && std::ranges::find(kNumbers, name_) != kNumbers.end()) line_.numbers[name_] = x;
+    if (depth_ == 1 && std::ranges::find(kNumbers, name_) != std::end(kNumbers)) line_.numbers[name_] = x;
     return true;
   }
   bool whole(std::int64_t n, double x) {

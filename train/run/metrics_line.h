@@ -1,4 +1,4 @@
-// What a resumed session needs to know of a line of metrics.jsonl.
+// A line of metrics.jsonl as it is read again.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace maki {
 
 struct MetricsLine {
   std::int64_t step = 0;
-  std::string kind = {};  ///< empty if the line has none
+  std::string kind = {}, text = {};  ///< empty if the line has none
   std::map<std::string, double, std::less<>> numbers = {};
 
   /// nullopt if the line has no such number.

@@ -45,13 +45,12 @@ std::int64_t rounds_per_measurement(const Chains& chains) {
   }
 }
 
-// The best rate of the measurements that fit into kMeasuringSeconds, at least one, on threads() threads.
-double best_flop_per_second(const Chains& chains) {
-  constexpr double kMeasuringSeconds = 0.3;  // some dozens of measurements of at least 5 ms
+// The best rate of the measurements that fit into the time, at least one, on threads() threads.
+double best_flop_per_second(const Chains& chains, double seconds) {
   const std::int64_t rounds = rounds_per_measurement(chains);
   const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
   double best = 0;
-  for (const double start = seconds_now(); best == 0 || seconds_now() - start < kMeasuringSeconds;) {
+  for (const double start = seconds_now(); best == 0 || seconds_now() - start < seconds;) {
     const double begin = seconds_now();
     // One index per thread, so that every thread runs all rounds once.
     parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
@@ -115,9 +114,9 @@ double best_rate(std::int64_t bytes, const Body& body) {
 Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
 Team::~Team() { set_threads(before_); }
 
-double measure_peak_flop_per_second(DType dtype) {
-  return dispatch(dtype, []<class T>() {
-    return best_flop_per_second({&kernels::run_fma_chains<T>, kernels::fma_flop_per_round<T>()});
+double measure_peak_flop_per_second(DType dtype, double seconds) {
+  return dispatch(dtype, [&]<class T>() {
+    return best_flop_per_second({&kernels::run_fma_chains<T>, kernels::fma_flop_per_round<T>()}, seconds);
   });
 }
 
@@ -139,11 +138,11 @@ ProductUnit product_unit(DType dtype, Precision precision) {
   return pairs ? ProductUnit::bf16_pairs : ProductUnit::multiply_adds;
 }
 
-double measure_product_flop_per_second(DType dtype, Precision precision) {
-  if (product_unit(dtype, precision) == ProductUnit::multiply_adds) return measure_peak_flop_per_second(dtype);
+double measure_product_flop_per_second(DType dtype, Precision precision, double seconds) {
+  if (product_unit(dtype, precision) == ProductUnit::multiply_adds) return measure_peak_flop_per_second(dtype, seconds);
   if (precision == Precision::float32)
-    return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
-  return best_flop_per_second({&kernels::run_bf16_chains, kernels::bf16_flop_per_round()});
+    return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()}, seconds);
+  return best_flop_per_second({&kernels::run_bf16_chains, kernels::bf16_flop_per_round()}, seconds);
 }
 
 double measure_copy_bytes_per_second() {

@@ -24,9 +24,9 @@ class Team {
 };
 
 /// The peak rate of threads() threads in floating-point operations per second: independent chains of multiply-adds in
-/// registers, on the SIMD target in use. The best of the repetitions that fit into 0.3 seconds. This and the following
+/// registers, on the SIMD target in use. The best of the repetitions that fit into `seconds`. This and the following
 /// functions throw std::logic_error if what was computed or moved is wrong.
-double measure_peak_flop_per_second(DType dtype);
+double measure_peak_flop_per_second(DType dtype, double seconds = 0.3);
 
 /// What multiplies the matrices of training: the vector units, AMX tiles or the instructions of AVX512_BF16.
 enum class ProductUnit : std::uint8_t { multiply_adds, amx_tiles, bf16_pairs };
@@ -35,7 +35,7 @@ std::string_view to_string(ProductUnit unit);
 ProductUnit product_unit(DType dtype, Precision precision);
 
 /// The peak rate of that unit, measured in the same way. In float32, tiles take six multiplications for each.
-double measure_product_flop_per_second(DType dtype, Precision precision);
+double measure_product_flop_per_second(DType dtype, Precision precision, double seconds = 0.3);
 
 /// The peak rate in bytes per second, read and written together, at which threads() threads copy an array that no cache
 /// holds to another. An array has 32 MiB (at most a 64th of the free memory, and at least 1 MiB). The best of five,

@@ -1,5 +1,5 @@
-// maki inspect PATH [options]: what a run or a checkpoint contains and, with --verify, whether training can resume from
-// it.
+// maki inspect PATH… [options]: what a run or a checkpoint contains and, with --verify, whether training can resume
+// from it; several runs side by side.
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -11,8 +11,10 @@
 #include "data/io/printable.h"
 #include "train/app/reading.h"
 #include "train/app/verbs.h"
+#include "train/app/verbs/measured.h"
 #include "train/app/verbs/tokenizer.h"
 #include "train/run/checkpoint.h"
+#include "train/run/metrics.h"
 #include "train/run/run_directory.h"
 #include "train/run/verified_checkpoint.h"
 
@@ -20,26 +22,10 @@ namespace maki {
 namespace {
 
 struct InspectOptions {
-  std::string path, checkpoint;
-  bool verify = false, json = false;
+  std::vector<std::string> paths;
+  std::string path, checkpoint;  // path: the only one of paths
+  bool verify = false, json = false, csv = false;
 };
-
-Json training_json(const Config& config) {
-  Json facts;
-  for (const Field& field : fields()) {
-    if (!field.is_training()) continue;
-    std::visit([&](const auto& value) { facts[field.name] = value; }, field.value(config));
-  }
-  if (!config.init_from.empty()) facts["init_from"] = config.init_from;
-  for (const Phase& phase : config.phases) {
-    facts["phases"].push_back({{"start", phase.start},
-                               {"end", phase.end},
-                               {"learning_rate", phase.learning_rate},
-                               {"min_lr", phase.min_lr},
-                               {"warmup_steps", phase.warmup_steps}});
-  }
-  return facts;
-}
 
 // Verdicts on every checkpoint of a run directory, or on the chosen one.
 std::vector<Verdict> verdicts(const InspectOptions& o) {
@@ -128,7 +114,11 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
   if (o.verify) report.add("checkpoints", verified);
   std::string toml = training_toml(state.config);
   toml.pop_back();
-  report.text("\n" + toml).print(o.json);
+  report.text("\n" + toml);
+  if (!o.json && is_directory(o.path)) {
+    if (const std::string curve = curve_text(o.path); !curve.empty()) report.text("\n" + curve);
+  }
+  report.print(o.json);
 }
 
 // Only with --verify is all of the file read, so that any damage is found.
@@ -147,7 +137,19 @@ void inspect_token_file(const InspectOptions& o) {
       .print(o.json);
 }
 
-int inspect(const InspectOptions& o) {
+int inspect(InspectOptions& o) {
+  if (o.paths.size() > 1) {
+    check(o.checkpoint.empty() && !o.verify && !o.csv,
+          "inspect: --checkpoint, --verify and --csv apply to a single PATH; got {}", o.paths.size());
+    compare_runs(o.paths, o.json);
+    return 0;
+  }
+  o.path = o.paths.front();
+  if (o.csv) {
+    check(is_directory(o.path), "inspect: --csv prints the measurements of a run directory; got {}", o.path);
+    print_result(measurements_csv(read_history(RunDirectory(o.path).metrics_file())));
+    return 0;
+  }
   if (is_token_file(o.path)) {
     check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
           o.path);
@@ -170,10 +172,12 @@ int inspect(const InspectOptions& o) {
 
 void add_inspect(const Command& command) {
   const auto o = std::make_shared<InspectOptions>();
-  command.add_argument("PATH", o->path, "run directory, .maki file, or token file").require();
+  command.add_argument("PATH", o->paths, "run directory, .maki file, or token file; several runs are compared")
+      .require();
   command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",
                      "checkpoint to show: the last, the best, or that of a step [last]");
   command.add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
+  command.add_flag("--csv", o->csv, "print what a run has measured as comma-separated values, one line per step");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return inspect(*o); });
 }

@@ -15,9 +15,9 @@ namespace maki {
 namespace {
 
 // Fields that are no options of this verb: they do not change a plan, or a plan alone decides them.
-constexpr std::string_view kNotOffered[] = {"out",       "max_steps",  "lr_decay_steps", "keep_last",
-                                            "patience",  "early_stop", "task",           "freeze",
-                                            "lora_rank", "lora_alpha", "lora_targets",   "recompute_blocks"};
+constexpr std::string_view kNotOffered[] = {
+    "out",    "max_steps", "lr_decay_steps", "keep_last",    "patience",         "early_stop", "task",
+    "freeze", "lora_rank", "lora_alpha",     "lora_targets", "recompute_blocks", "tensorboard"};
 
 // Whether some model and task that can be planned meet all conditions of the field.
 bool can_matter(const Field& field) {

@@ -64,7 +64,7 @@ struct Config : TransformerConfig {
   bool documents = false;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
-  bool early_stop = true, counting = true;
+  bool early_stop = true, counting = true, tensorboard = false;
   // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones

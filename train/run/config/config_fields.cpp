@@ -296,6 +296,7 @@ std::vector<Field> make_fields() {
           .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
+      boolean("tensorboard", run, &C::tensorboard, "write event files for TensorBoard into the run directory"),
       text("target", run, &C::target, "NAME", "SIMD target of the run; results are bit-identical within one target")
           .without_flag(),
   };

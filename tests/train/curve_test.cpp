@@ -1,0 +1,145 @@
+// The losses of a run as lines of text.
+#include "train/app/draw/curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/io/utf8.h"
+#include "tests/catch.h"
+#include "tests/files.h"
+#include "train/run/metrics.h"
+
+using namespace maki;
+
+namespace {
+
+// A run whose loss falls from 5 to 1, with two evaluations.
+RunHistory falling(std::int64_t lines) {
+  RunHistory history;
+  for (std::int64_t i = 0; i < lines; ++i) {
+    const double done = static_cast<double>(i) / static_cast<double>(lines - 1);
+    history.on_log({.step = 10 * i, .loss = 1 + 4 * std::exp(-20 * done)}, 0, 0);
+  }
+  history.on_eval({.step = 5 * lines, .train_loss = 1, .val_loss = 2.5}, false);
+  history.on_eval({.step = 9 * lines, .train_loss = 1, .val_loss = 1.5}, false);
+  return history;
+}
+
+std::vector<std::string> drawn(const RunHistory& history, const CurveStyle& style, std::optional<double> best = {}) {
+  return draw_curve({history, history.steps().empty() ? 0 : history.steps().back().step.step, best}, style);
+}
+
+std::size_t row_with(const std::vector<std::string>& lines, const std::string& text) {
+  const auto found = std::ranges::find_if(lines, [&](const std::string& line) { return line.find(text) != line.npos; });
+  return static_cast<std::size_t>(found - lines.begin());
+}
+
+}  // namespace
+
+TEST_CASE("a curve has as many rows as asked for and an axis, none of them too long, for every size") {
+  const RunHistory history = falling(200);
+  for (const std::size_t columns : {30U, 60U, 79U, 200U}) {
+    for (const std::size_t rows : {2U, 5U, 12U}) {
+      for (const bool utf8 : {false, true}) {
+        const std::vector<std::string> lines = drawn(history, {columns, rows, utf8}, 0.5);
+        INFO(columns << " columns, " << rows << " rows");
+        REQUIRE(lines.size() == rows + 2);
+        for (const std::string& line : lines) REQUIRE(display_width(line) <= static_cast<std::int64_t>(columns));
+        const bool ascii = std::ranges::all_of(lines, [](const std::string& line) {
+          return std::ranges::all_of(line, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+        });
+        REQUIRE(ascii != utf8);
+      }
+    }
+  }
+}
+
+TEST_CASE("a falling loss goes from the top left to the bottom right, and ends at the right end of the axis") {
+  const std::vector<std::string> lines = drawn(falling(200), {.columns = 60, .rows = 8, .utf8 = false});
+  const auto first_mark = [&](std::size_t row) { return lines[row].find_first_of(".':", lines[row].find('|')); };
+  REQUIRE(first_mark(0) < first_mark(7));
+  REQUIRE(lines[7].find_last_of(".':") == lines[8].size() - 1);
+  REQUIRE(lines.back().ends_with("1,990 steps"));
+  // Validations are circles, the later one lower and further right.
+  const std::size_t earlier = row_with(lines, "o");
+  std::size_t later = lines.size();
+  while (lines[--later].find('o') == std::string::npos || later >= 8) continue;
+  REQUIRE(earlier < later);
+  REQUIRE(lines[earlier].find('o') < lines[later].find('o'));
+}
+
+TEST_CASE("the lines to compare with stand at their losses and are named, also where they are close to each other") {
+  RunHistory history = falling(200);
+  history.on_counting({.order = 3, .val_loss = 2, .nats_per_character = 2});
+  const std::vector<std::string> apart = drawn(history, {.columns = 79, .rows = 10, .utf8 = true}, 0.25);
+  const std::size_t counting = row_with(apart, "counting alone 2.00"), best = row_with(apart, "best possible 0.25");
+  REQUIRE(counting < best);
+  REQUIRE(best == 9);  // the lowest of all
+  REQUIRE(apart[counting].find("╌") != std::string::npos);
+  const std::vector<std::string> close = drawn(history, {.columns = 79, .rows = 10, .utf8 = true}, 1.99);
+  REQUIRE(row_with(close, "counting alone") + 1 == row_with(close, "best possible"));
+  const std::vector<std::string> narrow = drawn(history, {.columns = 50, .rows = 10, .utf8 = true}, 0.25);
+  REQUIRE(row_with(narrow, "counting") == narrow.size());
+}
+
+TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss is a line in the middle") {
+  const std::vector<std::string> lines = drawn(falling(1000), {.columns = 60, .rows = 8, .utf8 = false});
+  REQUIRE(std::stod(lines[0]) < 3.5);
+  RunHistory constant;
+  for (std::int64_t i = 1; i <= 3; ++i) constant.on_log({.step = i, .loss = 2}, 0, 0);
+  const std::vector<std::string> flat = drawn(constant, {.columns = 40, .rows = 5, .utf8 = false});
+  REQUIRE(flat[2].find_first_of(".':") != std::string::npos);
+  REQUIRE(flat[1].find_first_of(".':", 6) == std::string::npos);
+}
+
+TEST_CASE("too few losses or too little space give no curve") {
+  RunHistory one;
+  REQUIRE(drawn(one, {}).empty());
+  one.on_log({.step = 1, .loss = 2}, 0, 0);
+  REQUIRE(drawn(one, {}).empty());
+  REQUIRE(drawn(falling(9), {.columns = 20}).empty());
+  REQUIRE(drawn(falling(9), {.columns = 80, .rows = 1}).empty());
+}
+
+TEST_CASE("a smoothed loss begins as the plain mean, follows the losses, and has a range of the newest") {
+  std::vector<LoggedStep> steps;
+  for (const double loss : {4.0, 2.0, 3.0}) steps.push_back({{.step = std::ssize(steps), .loss = loss}, 0, 0});
+  const std::vector<double> smooth = smoothed_losses(steps);
+  REQUIRE(smooth[0] == 4);
+  REQUIRE(std::abs(smooth[1] - (0.8 * 4 + 2) / 1.8) < 1e-12);
+  REQUIRE(recent_losses(steps) == std::pair(2.0, 4.0));
+  for (int i = 0; i < 400; ++i) steps.push_back({{.step = std::ssize(steps), .loss = 1 + 0.1 * (i % 2)}, 0, 0});
+  REQUIRE(std::abs(smoothed_losses(steps).back() - 1.05) < 0.01);
+  REQUIRE(recent_losses(steps) == std::pair(1.0, 1.1));
+}
+
+TEST_CASE("the history of a run is what its metrics hold, without lines that are no measurements") {
+  const maki::tests::TemporaryFolder folder;
+  const std::string path = folder / "metrics.jsonl";
+  REQUIRE(read_history(path).steps().empty());
+  {
+    MetricsFile metrics(path, 0);
+    metrics.on_counting({.step = 0, .order = 5, .val_loss = 2, .nats_per_character = 1});
+    metrics.on_log({.step = 10, .loss = 3, .learning_rate = 0.5, .grad_norm = 0.25, .tokens = 640}, 100, 2.5);
+    metrics.on_eval({.step = 10, .train_loss = 2.5, .val_loss = 2.75, .val_share = 0.5, .val_accuracy = 0.75}, true);
+    metrics.on_sample(10, "to be\nor not");
+  }
+  maki::tests::write_bytes(path,
+                           maki::tests::read_bytes(path) +
+                               "nonsense\n{\"kind\":\"train\",\"step\":20}\n{\"kind\":\"train\",\"step\":30,\"lo");
+  const RunHistory history = read_history(path);
+  REQUIRE(history.steps().size() == 1);
+  const LoggedStep& logged = history.steps()[0];
+  REQUIRE(logged.step.loss == 3);
+  REQUIRE(logged.step.learning_rate == 0.5);
+  REQUIRE(logged.step.grad_norm == 0.25);
+  REQUIRE(logged.step.tokens == 640);
+  REQUIRE(logged.tokens_per_second == 100);
+  REQUIRE(logged.elapsed_seconds == 2.5);
+  REQUIRE(history.evals().size() == 1);
+  REQUIRE(history.evals()[0].val_loss == 2.75);
+  REQUIRE(history.evals()[0].val_share == 0.5);
+  REQUIRE(history.evals()[0].val_accuracy == 0.75);
+  REQUIRE(history.counting()->order == 5);
+  REQUIRE(history.samples()[0].text == "to be\nor not");
+}

@@ -1,0 +1,85 @@
+#include "train/app/terminal.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "data/io/utf8.h"
+#include "train/app/progress.h"
+
+namespace maki {
+namespace {
+
+constexpr const char *kToLineStart = "\r", *kEraseLine = "\033[K", *kEraseBelow = "\033[J";
+
+std::string up(std::size_t rows) { return rows == 0 ? "" : "\033[" + std::to_string(rows) + "A"; }
+
+}  // namespace
+
+bool is_stderr_terminal() {
+  const char* const term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && term != nullptr && std::strcmp(term, "dumb") != 0;
+}
+
+bool locale_has_utf8() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string locale = value;
+    std::ranges::transform(locale, locale.begin(), [](unsigned char c) { return std::tolower(c); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+TerminalSize terminal_size() {
+  TerminalSize size;
+  winsize known{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &known) != 0) return size;
+  if (known.ws_col > 1) size.columns = known.ws_col;
+  if (known.ws_row > 0) size.rows = known.ws_row;
+  return size;
+}
+
+// The cursor is in the last line. A terminal that has become narrower has broken long lines into several rows.
+std::string LiveLines::to_first_line(const TerminalSize& size) const {
+  std::size_t rows = 0;
+  for (const std::string& line : shown_)
+    rows += std::max<std::size_t>(1, (static_cast<std::size_t>(display_width(line)) + size.columns - 1) / size.columns);
+  return up(rows == 0 ? 0 : rows - 1) + kToLineStart;
+}
+
+std::string LiveLines::drawing(const std::vector<std::string>& lines, const TerminalSize& size) {
+  const bool all = size != size_ || lines.size() != shown_.size();
+  if (!all && lines == shown_) return "";
+  std::string text;
+  if (!shown_.empty()) text = to_first_line(size) + (all ? kEraseBelow : "");
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) text += "\n";
+    if (all || lines[i] != shown_[i]) text += kEraseLine + lines[i];
+  }
+  shown_ = lines;
+  size_ = size;
+  return text;
+}
+
+void LiveLines::show(const std::vector<std::string>& lines) { write_to_stderr(drawing(lines, terminal_size())); }
+
+void LiveLines::print_above(const std::vector<std::string>& lines) {
+  const TerminalSize size = terminal_size();
+  const std::vector<std::string> block = shown_;
+  std::string text = block.empty() ? "" : to_first_line(size) + kEraseBelow;
+  for (const std::string& line : lines) text += line + "\n";
+  shown_.clear();
+  write_to_stderr(text + drawing(block, size));
+}
+
+void LiveLines::finish() {
+  if (!shown_.empty()) write_to_stderr("\n");
+  shown_.clear();
+}
+
+}  // namespace maki

@@ -1,0 +1,188 @@
+#include "train/app/verbs/measured.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/ranges.h>
+#include <functional>
+#include <map>
+#include <optional>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "data/io/file.h"
+#include "data/io/number.h"
+#include "data/io/printable.h"
+#include "data/io/utf8.h"
+#include "train/app/draw/curve.h"
+#include "train/app/progress.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
+#include "train/run/checkpoint.h"
+#include "train/run/container.h"
+#include "train/run/metrics.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+namespace {
+
+struct InspectedRun {
+  std::string path;
+  CheckpointState state;
+  RunHistory history;  // empty for a .maki file
+};
+
+InspectedRun read_run(const std::string& path) {
+  const bool is_run = is_directory(path);
+  const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
+  return {path, read_state(file), is_run ? read_history(RunDirectory(path).metrics_file()) : RunHistory()};
+}
+
+std::optional<EvalPoint> best_validation(const RunHistory& history) {
+  const std::vector<EvalPoint> points = history.validations();
+  const auto best = std::ranges::min_element(points, {}, &EvalPoint::loss);
+  return best == points.end() ? std::nullopt : std::optional(*best);
+}
+
+// A row of the table: what is compared, and the text of each run.
+struct Row {
+  std::string name;
+  std::vector<std::string> values;
+  bool differs() const { return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end(); }
+};
+
+template <class Text>
+Row row_of(const std::vector<InspectedRun>& runs, const std::string& name, const Text& text) {
+  Row row{name, {}};
+  for (const InspectedRun& run : runs) row.values.push_back(escape_unprintable(text(run)));
+  return row;
+}
+
+std::vector<Row> configuration_rows(const std::vector<InspectedRun>& runs) {
+  std::vector<Row> rows = {row_of(runs, "text", [](const InspectedRun& run) { return run.state.corpus_hash; })};
+  for (const Field& field : fields()) {
+    if (field.is_training())
+      rows.push_back(
+          row_of(runs, field.name, [&](const InspectedRun& run) { return option_text(run.state.config, field); }));
+  }
+  return rows;
+}
+
+std::vector<Row> result_rows(const std::vector<InspectedRun>& runs) {
+  const auto validation = [](const InspectedRun& run) -> std::string {
+    const auto best = best_validation(run.history);
+    return best ? fmt::format("{:.4f} at step {}", best->loss, with_separators(best->step)) : "none";
+  };
+  return {row_of(runs, "step", [](const InspectedRun& run) { return with_separators(run.state.step); }),
+          row_of(runs, "best validation loss", validation), row_of(runs, "training time", [](const InspectedRun& run) {
+            return format_duration(run.history.elapsed_seconds());
+          })};
+}
+
+void print_rows(const std::vector<Row>& rows, const std::vector<std::size_t>& widths, bool once) {
+  for (const Row& row : rows) {
+    std::string line;
+    const std::size_t columns = once ? 1 : row.values.size();
+    for (std::size_t i = 0; i <= columns; ++i) {
+      const std::string& text = i == 0 ? row.name : row.values[i - 1];
+      line += text;
+      const auto width = static_cast<std::size_t>(display_width(text));
+      if (i < columns) line.append(widths[i] > width ? widths[i] - width + 2 : 2, ' ');
+    }
+    print_result(line + "\n");
+  }
+}
+
+Json to_json(const InspectedRun& run) {
+  Json facts{{"path", run.path},
+             {"step", run.state.step},
+             {"corpus_hash", run.state.corpus_hash},
+             {"elapsed_seconds", run.history.elapsed_seconds()},
+             {"config", training_json(run.state.config)}};
+  if (const auto best = best_validation(run.history)) {
+    facts["best_step"] = best->step;
+    facts["best_val_loss"] = best->loss;
+  }
+  return facts;
+}
+
+}  // namespace
+
+Json training_json(const Config& config) {
+  Json facts;
+  for (const Field& field : fields()) {
+    if (!field.is_training()) continue;
+    std::visit([&](const auto& value) { facts[field.name] = value; }, field.value(config));
+  }
+  if (!config.init_from.empty()) facts["init_from"] = config.init_from;
+  for (const Phase& phase : config.phases) {
+    facts["phases"].push_back({{"start", phase.start},
+                               {"end", phase.end},
+                               {"learning_rate", phase.learning_rate},
+                               {"min_lr", phase.min_lr},
+                               {"warmup_steps", phase.warmup_steps}});
+  }
+  return facts;
+}
+
+std::string curve_text(const std::string& run) {
+  const InspectedRun read = read_run(run);
+  if (read.history.steps().empty()) return "";
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  const double best_possible = read.state.best_possible_loss;
+  const CurveSubject subject{read.history, read.history.steps().back().step.step,
+                             best_possible > 0 ? std::optional(best_possible) : std::nullopt};
+  const CurveStyle style{.columns = known ? size.ws_col - 1U : 79, .rows = 10, .utf8 = locale_has_utf8()};
+  return fmt::format("{}", fmt::join(draw_curve(subject, style), "\n"));
+}
+
+std::string measurements_csv(const RunHistory& history) {
+  constexpr std::size_t kTraining = 6;  // columns of the lines about training; those of evaluations follow
+  std::map<std::int64_t, std::array<std::string, kTraining + 3>> rows;
+  for (const LoggedStep& each : history.steps()) {
+    auto& row = rows[each.step.step];
+    const double values[kTraining] = {each.step.loss,         each.step.learning_rate,
+                                      each.step.grad_norm,    static_cast<double>(each.step.tokens),
+                                      each.tokens_per_second, each.elapsed_seconds};
+    std::ranges::transform(values, row.begin(), short_number);
+  }
+  for (const EvalReport& report : history.evals()) {
+    auto& row = rows[report.step];
+    row[kTraining] = short_number(report.train_loss);
+    if (report.val_loss) row[kTraining + 1] = short_number(*report.val_loss);
+    if (report.val_accuracy) row[kTraining + 2] = short_number(*report.val_accuracy);
+  }
+  std::string text =
+      "step,loss,learning_rate,grad_norm,tokens,tokens_per_second,elapsed_seconds,train_loss,val_loss,val_accuracy\n";
+  for (const auto& [step, row] : rows) text += fmt::format("{},{}\n", step, fmt::join(row, ","));
+  return text;
+}
+
+void compare_runs(const std::vector<std::string>& paths, bool json) {
+  std::vector<InspectedRun> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  std::vector<Row> rows = configuration_rows(runs);
+  const auto same = std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return row.differs(); });
+  const std::vector<Row> equal(same, rows.end());
+  rows.erase(same, rows.end());
+  if (json) {
+    Json all{{"differences", Json::array()}, {"runs", Json::array()}};
+    for (const Row& row : rows) all["differences"].push_back(row.name);
+    for (const InspectedRun& run : runs) all["runs"].push_back(to_json(run));
+    return print_result(json_text(all, 2));
+  }
+  rows.insert(rows.begin(), row_of(runs, "", [](const InspectedRun& run) { return run.path; }));
+  const std::vector<Row> results = result_rows(runs);
+  rows.insert(rows.end(), results.begin(), results.end());
+  std::vector<std::size_t> widths(runs.size() + 1);
+  for (const Row& row : rows) {
+    widths[0] = std::max(widths[0], row.name.size());
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      widths[i + 1] = std::max(widths[i + 1], static_cast<std::size_t>(display_width(row.values[i])));
+  }
+  print_rows(rows, widths, /*once=*/false);
+  print_result("\nequal in all of them:\n");
+  print_rows(equal, widths, /*once=*/true);
+}
+
+}  // namespace maki

@@ -1,0 +1,78 @@
+#include "train/run/history.h"
+
+#include <algorithm>
+
+namespace maki {
+namespace {
+
+// nullopt unless the line is complete.
+std::optional<CountingReport> counting_line(const MetricsLine& line) {
+  const auto order = line.number("order"), val_loss = line.number("val_loss"),
+             per_character = line.number("nats_per_character"), train_share = line.number("train_share"),
+             val_share = line.number("val_share");
+  if (!order || *order < 1 || *order > 100 || !val_loss || !per_character || !train_share || !val_share)
+    return std::nullopt;
+  return CountingReport{line.step, static_cast<int>(*order), *val_loss, *per_character, *train_share, *val_share};
+}
+
+EvalReport eval_line(const MetricsLine& line) {
+  return {.step = line.step,
+          .train_loss = line.number("train_loss").value_or(0),
+          .val_loss = line.number("val_loss"),
+          .val_share = line.number("val_share").value_or(0),
+          .val_accuracy = line.number("val_accuracy"),
+          .sampled_val_loss = line.number("sampled_val_loss"),
+          .sampled_val_share = line.number("sampled_val_share").value_or(0)};
+}
+
+double smoothed_lines(const std::vector<LoggedStep>& steps) {
+  return std::max(5.0, static_cast<double>(steps.size()) / 50);
+}
+
+}  // namespace
+
+void RunHistory::add(const MetricsLine& line) {
+  if (line.kind == "eval") on_eval(eval_line(line), false);
+  if (line.kind == "sample") on_sample(line.step, line.text);
+  if (line.kind == "counting") counting_ = counting_line(line);
+  const auto loss = line.number("loss");
+  if (line.kind != "train" || !loss) return;
+  on_log({.step = line.step,
+          .loss = *loss,
+          .learning_rate = line.number("learning_rate").value_or(0),
+          .grad_norm = line.number("grad_norm").value_or(0),
+          .tokens = static_cast<std::int64_t>(line.number("tokens").value_or(0))},
+         line.number("tokens_per_second").value_or(0), line.number("elapsed_seconds").value_or(elapsed_seconds()));
+}
+
+double RunHistory::elapsed_seconds() const { return steps_.empty() ? 0 : steps_.back().elapsed_seconds; }
+
+std::vector<EvalPoint> RunHistory::validations() const {
+  std::vector<EvalPoint> points;
+  for (const EvalReport& report : evals_) {
+    if (report.val_loss) points.push_back(report.point());
+  }
+  return points;
+}
+
+std::vector<double> smoothed_losses(const std::vector<LoggedStep>& steps) {
+  const double lines = smoothed_lines(steps);
+  std::vector<double> smooth;
+  double mean = 0, weight = 0;
+  for (const LoggedStep& each : steps) {
+    const double keep = 1 - 1 / lines;
+    mean = keep * mean + (1 - keep) * each.step.loss;
+    weight = keep * weight + (1 - keep);
+    smooth.push_back(mean / weight);
+  }
+  return smooth;
+}
+
+std::pair<double, double> recent_losses(const std::vector<LoggedStep>& steps) {
+  const std::int64_t newest = std::min(std::ssize(steps), static_cast<std::int64_t>(smoothed_lines(steps)));
+  const auto [low, high] = std::minmax_element(steps.end() - newest, steps.end(),
+                                               [](const auto& a, const auto& b) { return a.step.loss < b.step.loss; });
+  return {low->step.loss, high->step.loss};
+}
+
+}  // namespace maki
