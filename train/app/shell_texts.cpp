@@ -69,6 +69,32 @@ std::string in_single_quotes(const std::string& text) { return "'" + replaced(te
 // Up to the first semicolon: what a menu of completions has room for.
 std::string short_help(const std::string& help) { return help.substr(0, help.find(';')); }
 
+// Arguments: the paths of all verbs, what may follow each, and what stands for the value of each option.
+constexpr const char kBashScript[] = R"sh(# bash completion for maki
+_maki() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} verb='' words='' other='' kind='' i
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${{verb:+$verb }}${{COMP_WORDS[i]}} in
+      {}) verb=${{verb:+$verb }}${{COMP_WORDS[i]}} ;;
+    esac
+  done
+  case $verb in
+{}  esac
+  case $verb:${{COMP_WORDS[COMP_CWORD - 1]}} in
+{}  esac
+  if [[ $kind == none ]]; then
+    COMPREPLY=()
+  elif [[ -n $kind ]]; then
+    eval "COMPREPLY=(\$(compgen $kind -- \"\$current\"))"
+  elif [[ $current == -* || -z $other ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+  else
+    eval "COMPREPLY=(\$(compgen $other -- \"\$current\"))"
+  fi
+}}
+complete -o filenames -F _maki maki
+)sh";
+
 std::string bash_values(const Values& values) {
   if (!values.words.empty()) return fmt::format("-W '{}'", fmt::join(values.words, " "));
   return values.files ? "-f" : values.directories ? "-d" : "";
@@ -93,32 +119,25 @@ std::string bash(const std::vector<VerbEntry>& all) {
     words +=
         fmt::format("    '{}') words='{}' other={} ;;\n", verb.path, fmt::join(names, " "), in_single_quotes(first));
   }
-  return fmt::format(R"sh(# bash completion for maki
+  return fmt::format(kBashScript, paths, words, values);
+}
+
+// Arguments: the paths of all verbs, and the arguments of _arguments for each.
+constexpr const char kZshScript[] = R"sh(#compdef maki
 _maki() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} verb='' words='' other='' kind='' i
-  for ((i = 1; i < COMP_CWORD; ++i)); do
-    case ${{verb:+$verb }}${{COMP_WORDS[i]}} in
-      {}) verb=${{verb:+$verb }}${{COMP_WORDS[i]}} ;;
+  local verb='' skipped=0 i
+  for ((i = 2; i < CURRENT; ++i)); do
+    case "${{verb:+$verb }}${{words[i]}}" in
+      {}) verb="${{verb:+$verb }}${{words[i]}}"; skipped=$((i - 1)) ;;
     esac
   done
+  shift $skipped words
+  ((CURRENT -= skipped))
   case $verb in
 {}  esac
-  case $verb:${{COMP_WORDS[COMP_CWORD - 1]}} in
-{}  esac
-  if [[ $kind == none ]]; then
-    COMPREPLY=()
-  elif [[ -n $kind ]]; then
-    eval "COMPREPLY=(\$(compgen $kind -- \"\$current\"))"
-  elif [[ $current == -* || -z $other ]]; then
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-  else
-    eval "COMPREPLY=(\$(compgen $other -- \"\$current\"))"
-  fi
 }}
-complete -o filenames -F _maki maki
-)sh",
-                     paths, words, values);
-}
+_maki "$@"
+)sh";
 
 std::string zsh_values(const std::string& type) {
   const Values values = values_of(type);
@@ -154,22 +173,7 @@ std::string zsh(const std::vector<VerbEntry>& all) {
   for (const VerbEntry& verb : all) {
     if (!verb.path.empty()) paths.push_back("'" + verb.path + "'");
   }
-  return fmt::format(R"sh(#compdef maki
-_maki() {{
-  local verb='' skipped=0 i
-  for ((i = 2; i < CURRENT; ++i)); do
-    case "${{verb:+$verb }}${{words[i]}}" in
-      {}) verb="${{verb:+$verb }}${{words[i]}}"; skipped=$((i - 1)) ;;
-    esac
-  done
-  shift $skipped words
-  ((CURRENT -= skipped))
-  case $verb in
-{}  esac
-}}
-_maki "$@"
-)sh",
-                     fmt::join(paths, "|"), cases);
+  return fmt::format(kZshScript, fmt::join(paths, "|"), cases);
 }
 
 std::string fish(const std::vector<VerbEntry>& all) {
