@@ -128,6 +128,7 @@ const std::multimap<std::string, Tried> kTried = {
     {"keep_last", {{"--keep-last", "1"}}},
     {"sample_interval", {{"--sample-interval", "3"}}},
     {"log_interval", {{"--log-interval", "3"}}},
+    {"tensorboard", {{"--tensorboard"}}},
 };
 // Tasks of every kind read these in the same way; "out" is part of every command below, and overfitting takes longer.
 const std::set<std::string> kOthers = {"model", "task", "out", "early_stop", "patience", "target"};
@@ -150,6 +151,8 @@ Outcome outcome_of(const std::string& corpus, const Arguments& options) {
   for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints"))
     files.insert(entry.path().filename());
   for (const std::string& name : files) facts += name + "\n";
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) facts += "events\n";
   for (std::istringstream shown(done.err); std::getline(shown, line);) {
     for (const char* const kind : {"text ", "model ", "run ", "memory "})
       if (line.starts_with(kind)) facts += line + "\n";

@@ -38,7 +38,7 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
           "maki: --no-bias: takes no value; see maki train --help\n");
   REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
           "maki: --thread: unknown option; the nearest is --threads; see maki bench gemm --help\n");
-  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: unexpected argument; see maki inspect --help\n");
+  REQUIRE(said({"gradcheck", "a", "b"}) == "maki: b: unexpected argument; see maki gradcheck --help\n");
   REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
 }
@@ -72,7 +72,7 @@ TEST_CASE("an option that may be repeated takes one value each time, and argumen
   REQUIRE(stopped.exit_code == 0);
   REQUIRE_THAT(run_maki({"train", "[no, such file]"}).err,
                ContainsSubstring("maki: [no, such file]: cannot be opened"));
-  REQUIRE_THAT(said({"inspect", "a", "[b]"}), ContainsSubstring("maki: [b]: unexpected argument"));
+  REQUIRE_THAT(said({"gradcheck", "a", "[b]"}), ContainsSubstring("maki: [b]: unexpected argument"));
 }
 
 TEST_CASE("a value after = may be empty, and then the next word is no value") {

@@ -11,7 +11,7 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;  // a shorter bar is left out
-constexpr std::chrono::milliseconds kRedrawInterval{500};         // lines that change more often cannot be read
+constexpr std::chrono::milliseconds kRedrawInterval{500};       // lines that change more often cannot be read
 constexpr int kMinIdlePerDrawing = 200;  // times the time that a drawing took: at most 0.5 % of the time for drawings
 
 bool quiet_now = false;
