@@ -79,7 +79,8 @@ TEST_CASE("the lines to compare with stand at their losses and are named, also w
   const std::vector<std::string> close = drawn(history, {.columns = 79, .rows = 10, .utf8 = true}, 1.99);
   REQUIRE(row_with(close, "counting alone") + 1 == row_with(close, "best possible"));
   const std::vector<std::string> narrow = drawn(history, {.columns = 50, .rows = 10, .utf8 = true}, 0.25);
-  REQUIRE(row_with(narrow, "counting") == narrow.size());
+  REQUIRE(row_with(narrow, "counting 2.00") == counting);
+  REQUIRE(row_with(narrow, "best 0.25") == best);
 }
 
 TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss is a line in the middle") {

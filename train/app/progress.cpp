@@ -75,6 +75,7 @@ std::string Progress::line(std::size_t columns, const std::vector<std::string>& 
 }
 
 void Progress::draw() {
+  if (finished_) return;
   const Clock::time_point begin = Clock::now();
   const TerminalSize size = terminal_size();
   const std::size_t columns = size.columns - 1;
@@ -122,6 +123,7 @@ void Progress::print_lines(std::vector<std::string> lines) {
 
 void Progress::finish() {
   if (!plain_ && first_step_ >= 0) draw();
+  finished_ = true;
   lines_.finish();
 }
 

@@ -76,7 +76,7 @@ class Progress {
   /// Prints lines that stay above the bar.
   void print_lines(std::vector<std::string> lines);
   void print_line(const std::string& line) { print_lines({line}); }
-  /// Draws for the last time; what was drawn stays.
+  /// Draws for the last time; what was drawn stays, and lines that are printed later stand below it.
   void finish();
 
  private:
@@ -86,7 +86,7 @@ class Progress {
   std::string remaining() const;
 
   std::int64_t total_, first_step_ = -1, step_ = 0;
-  bool plain_;
+  bool plain_, finished_ = false;
   Picture picture_;
   LiveLines lines_;
   std::vector<std::string> facts_;

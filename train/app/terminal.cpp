@@ -44,12 +44,15 @@ TerminalSize terminal_size() {
   return size;
 }
 
-// The cursor is in the last line. A terminal that has become narrower has broken long lines into several rows.
+// The cursor is at the beginning of the last line, where a terminal shows ^C without breaking the line. A terminal that
+// has become narrower has broken long lines into several rows.
 std::string LiveLines::to_first_line(const TerminalSize& size) const {
   std::size_t rows = 0;
-  for (const std::string& line : shown_)
-    rows += std::max<std::size_t>(1, (static_cast<std::size_t>(display_width(line)) + size.columns - 1) / size.columns);
-  return up(rows == 0 ? 0 : rows - 1) + kToLineStart;
+  for (std::size_t i = 0; i + 1 < shown_.size(); ++i) {
+    const auto width = static_cast<std::size_t>(display_width(shown_[i]));
+    rows += std::max<std::size_t>(1, (width + size.columns - 1) / size.columns);
+  }
+  return up(rows) + kToLineStart;
 }
 
 std::string LiveLines::drawing(const std::vector<std::string>& lines, const TerminalSize& size) {
@@ -63,7 +66,7 @@ std::string LiveLines::drawing(const std::vector<std::string>& lines, const Term
   }
   shown_ = lines;
   size_ = size;
-  return text;
+  return text.empty() ? text : text + kToLineStart;
 }
 
 void LiveLines::show(const std::vector<std::string>& lines) { write_to_stderr(drawing(lines, terminal_size())); }
@@ -77,8 +80,11 @@ void LiveLines::print_above(const std::vector<std::string>& lines) {
   write_to_stderr(text + drawing(block, size));
 }
 
+// Everything is drawn once more, because a key may have left its mark on a line.
 void LiveLines::finish() {
-  if (!shown_.empty()) write_to_stderr("\n");
+  if (shown_.empty()) return;
+  size_ = {0, 0};
+  write_to_stderr(drawing(std::vector(shown_), terminal_size()) + "\n");
   shown_.clear();
 }
 

@@ -38,7 +38,7 @@ class LiveLines {
   std::string drawing(const std::vector<std::string>& lines, const TerminalSize& size);
 
   std::vector<std::string> shown_;
-  TerminalSize size_;
+  TerminalSize size_{};  // when they were drawn
 };
 
 }  // namespace maki

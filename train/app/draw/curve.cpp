@@ -125,9 +125,10 @@ class Plot {
       while (rows.contains(row)) row = row + 1 < style_.rows ? row + 1 : row - 1;
       rows[row] = fmt::format("{} {}", name, label(loss));
     };
-    if (style_.columns < 60) return rows;
-    if (subject_.history.counting()) add("counting alone", subject_.history.counting()->val_loss);
-    if (subject_.best_possible_loss) add("best possible", *subject_.best_possible_loss);
+    if (style_.columns < 40) return rows;
+    const bool wide = style_.columns >= 60;
+    if (subject_.history.counting()) add(wide ? "counting alone" : "counting", subject_.history.counting()->val_loss);
+    if (subject_.best_possible_loss) add(wide ? "best possible" : "best", *subject_.best_possible_loss);
     return rows;
   }
   std::size_t right() const {
