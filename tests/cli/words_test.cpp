@@ -38,6 +38,8 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
           "maki: --no-bias: takes no value; see maki train --help\n");
   REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
           "maki: --thread: unknown option; the nearest is --threads; see maki bench gemm --help\n");
+  REQUIRE(said({"train", "x", "-out", "y"}) == "maki: -out: needs two dashes; write --out; see maki train --help\n");
+  REQUIRE(said({"train", "x", "-lr=1"}) == "maki: -lr: needs two dashes; write --lr; see maki train --help\n");
   REQUIRE(said({"gradcheck", "a", "b"}) == "maki: b: unexpected argument; see maki gradcheck --help\n");
   REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));

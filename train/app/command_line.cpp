@@ -200,10 +200,24 @@ std::string verb_among(const std::vector<std::string>& words) {
   return verb == words.end() ? "help" : *verb;
 }
 
+// Throws for an option of the verb with one dash, because CLI11 reads -out as -o ut.
+void require_two_dashes(const CLI::App& verb, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    const std::string name = word.substr(0, word.find('='));
+    const bool has_one = name.size() > 2 && name.starts_with('-') && !name.starts_with("--");
+    check(!has_one || verb.get_option_no_throw("-" + name) == nullptr,
+          "{0}: needs two dashes; write -{0}; see {1} --help", name, path_of(verb));
+  }
+}
+
 // With the options of the verb `only` or, if that is empty, of all verbs.
 Action parse(const std::vector<std::string>& words, std::string_view only) {
   const auto parser = std::make_shared<Parser>(only);
   CLI::App& app = parser->app;
+  for (const CLI::App* verb : verbs_of(app)) {
+    if (verb->get_name() == verb_among(words)) require_two_dashes(*verb, words);
+  }
   try {
     app.parse(words_for_parser(app, words));
   } catch (const CLI::Success& success) {
