@@ -190,7 +190,7 @@ class Checker {
       differences += distance * distance;
       ++result.compared;
       result.halved += halved ? 1 : 0;
-      if (!(distance <= worst)) {
+      if (!std::isnan(worst) && !(distance <= worst)) {  // the first NaN stays
         worst = distance;
         result.worst = probe.name;
         result.worst_analytic = probe.analytic;

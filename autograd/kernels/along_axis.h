@@ -1,6 +1,6 @@
 // Kernels that work along one axis: the index of the largest element, and gathering by index. An array is seen as
-// [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. The lines along the axis are
-// divided among the threads, so no bit depends on the number of threads.
+// [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. The lines along the axis (equal o
+// and i below) are divided among the threads, so no bit depends on the number of threads.
 // T is float or double. No argument is checked (the ops do that), and nothing is thrown.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 namespace maki::kernels {
 
+/// The elements before the axis, along it and after it.
 struct AlongAxis {
   std::int64_t outer = 1, extent = 1, inner = 1;
 };

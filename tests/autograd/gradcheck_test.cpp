@@ -132,6 +132,18 @@ TEST_CASE("the checker rejects every wrong backward") {
   }
 }
 
+TEST_CASE("the entry whose gradient is NaN is named as the worst, whatever follows it") {
+  const WrongBackward wrong{
+      "NaN", [](Values& dx, Values&, const Values&) { dx[5] = std::numeric_limits<double>::quiet_NaN(); }};
+  ParameterStore store(DType::float64);
+  Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
+  Parameter& b = store.add("b", {kCols}, init::normal(1));
+  store.seal(1);
+  const GradcheckResult result = gradcheck(store, [&] { return forward(x, b, wrong); }).front();
+  REQUIRE(std::isnan(result.worst_analytic));
+  REQUIRE_FALSE(result.passed(1e-9));
+}
+
 TEST_CASE("random directions and the largest entries also distinguish a correct backward from wrong ones") {
   GradcheckOptions sampled;
   sampled.directions = 3;

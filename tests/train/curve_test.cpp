@@ -93,6 +93,16 @@ TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss
   REQUIRE(flat[1].find_first_of(".':", 6) == std::string::npos);
 }
 
+TEST_CASE("a circle stays where a dashed line crosses it, and a number of steps may be wider than the plot") {
+  RunHistory history;
+  for (std::int64_t i = 1; i <= 3; ++i) history.on_log({.step = i * 1'000'000, .loss = 1}, 0, 0);
+  history.on_eval({.step = 2'000'000, .train_loss = 1, .val_loss = 2}, false);
+  const std::vector<std::string> lines = drawn(history, {.columns = 79, .rows = 6, .utf8 = false}, 2.0);
+  REQUIRE(lines[0].find("---o---") != std::string::npos);
+  const CurveSubject long_run{history, 1'000'000'000'000'000};
+  REQUIRE(draw_curve(long_run, {.columns = 24, .rows = 4, .utf8 = false}).size() == 6);
+}
+
 TEST_CASE("too few losses or too little space give no curve") {
   RunHistory one;
   REQUIRE(drawn(one, {}).empty());

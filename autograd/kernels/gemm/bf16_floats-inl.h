@@ -58,7 +58,8 @@ inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const G
   }
 }
 
-/// Columns of B that a register tile reads: two vectors. Packed B holds them together, step by step.
+/// Columns of B that a register tile reads: two vectors, so that each number of A that was loaded is used twice; with
+/// more, the sums of the tile's rows would not fit into the registers. Packed B holds them together, step by step.
 inline constexpr std::int64_t kRoundedColumns = 2 * kRoundedLanes;
 /// The element of packed B for step p of the columns from j on.
 HWY_INLINE float* rounded_columns(float* panels, std::int64_t panel_stride, std::int64_t p, std::int64_t j) {

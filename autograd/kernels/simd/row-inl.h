@@ -20,8 +20,8 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// A row is summed in segments of this many elements: in the type of the row within a segment, in double across
-/// segments. In longer float32 chains of terms of one sign the rounding errors add up (50,000 terms of 0.9 in each
-/// lane: to 1e-4).
+/// segments. Longer segments round more (one of 50,000 terms of 0.9 in each lane: to 1e-4), shorter ones add across the
+/// lanes more often. The bits of losses depend on it, so it must not change.
 inline constexpr std::int64_t kRowSegment = 256;
 
 /// Σ term(vector, i) over a row of n elements, where term returns a vector of summands; 0 if n is 0. Four chains hide

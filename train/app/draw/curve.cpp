@@ -28,9 +28,9 @@ class Canvas {
     const std::size_t row = y % dots_per_row(utf8_);
     dots_[cell(x, y)] |= utf8_ ? kBraille[row][x % 2] : 1U << row;
   }
-  // A character in place of the dots of a cell, or with `behind` only where there are none.
+  // A character in place of the dots of a cell, or with `behind` only in an empty cell.
   void mark(std::size_t x, std::size_t y, char32_t character, bool behind) {
-    if (!behind || dots_[cell(x, y)] == 0) marks_[cell(x, y)] = character;
+    if (!behind || (dots_[cell(x, y)] == 0 && marks_[cell(x, y)] == 0)) marks_[cell(x, y)] = character;
   }
   std::string line(std::size_t row) const {
     std::string text;
@@ -59,7 +59,8 @@ struct Range {
   double low, high;
 };
 
-// The losses that the plot shows: those after the first twentieth of the lines about training, and the dashed lines.
+// The losses that the plot shows: those after the first twentieth of the lines about training, which is the steep
+// beginning, and the dashed lines.
 Range shown_losses(const CurveSubject& subject, const std::vector<double>& smooth) {
   const auto begin = smooth.begin() + std::ssize(smooth) / 20;
   const auto [low, high] = std::minmax_element(begin, smooth.end());
@@ -77,6 +78,7 @@ Range shown_losses(const CurveSubject& subject, const std::vector<double>& smoot
   return range;
 }
 
+// Places are dots: (0, 0) is at the top left, where losses are highest.
 class Plot {
  public:
   Plot(const CurveSubject& subject, const CurveStyle& style)
@@ -90,7 +92,8 @@ class Plot {
         canvas_(columns_, style.rows, style.utf8) {}
 
   std::vector<std::string> lines() {
-    if (columns_ < 16 || style_.rows < 2) return {};
+    constexpr std::size_t kMinColumns = 16, kMinRows = 2;  // a smaller plot shows no shape
+    if (columns_ < kMinColumns || style_.rows < kMinRows) return {};
     draw_training();
     for (const EvalPoint& point : subject_.history.validations())
       if (const auto y = dot_row(point.loss))
@@ -183,11 +186,13 @@ class Plot {
     for (std::size_t x = 0; x < columns_; ++x) axis += style_.utf8 ? "─" : "-";
     lines.push_back(axis);
     const std::string end = pluralize(subject_.max_steps, "step");
-    const bool explains = !subject_.history.validations().empty() && columns_ > 2 * end.size() + 24;
-    const std::string middle = !explains ? "" : style_.utf8 ? "○ validation" : "o validation";
-    const std::size_t space = columns_ - 1 - end.size() - (explains ? 12 : 0);
+    constexpr std::size_t kLegendColumns = 12;  // "○ validation"
+    const std::size_t room = columns_ - 1 - std::min(columns_ - 1, end.size());
+    const bool explains = !subject_.history.validations().empty() && room > 2 * kLegendColumns;
+    const std::string legend = !explains ? "" : style_.utf8 ? "○ validation" : "o validation";
+    const std::size_t space = room - (explains ? kLegendColumns : 0);
     lines.push_back(
-        fmt::format("{:>{}}{:{}}{}{:{}}{}", "0", left_ + 1, "", space / 2, middle, "", space - space / 2, end));
+        fmt::format("{:>{}}{:{}}{}{:{}}{}", "0", left_ + 1, "", space / 2, legend, "", space - space / 2, end));
   }
 
   const CurveSubject& subject_;

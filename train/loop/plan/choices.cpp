@@ -30,7 +30,7 @@ void Choices::record(const std::vector<std::string>& fields, const std::string& 
 void Choices::choose_intervals(std::int64_t steps, std::int64_t evaluations) {
   // From so many steps between evaluations on, ten batches take less than a tenth of their time.
   constexpr std::int64_t kMinStepsForTenBatches = 100;
-  constexpr std::int64_t kLogLines = 50;  // of a whole run: enough for a curve
+  constexpr std::int64_t kLogLines = 50;  // of a whole run, at least: enough for a curve
   const std::int64_t between = std::max<std::int64_t>(1, steps / evaluations);
   const std::string interval = fmt::format("{}", between);
   choose({{"eval_interval", interval},
