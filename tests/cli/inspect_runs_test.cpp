@@ -19,7 +19,7 @@ std::string train_run(const TemporaryFolder& folder, const std::string& name, co
   return run;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> rows_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -33,7 +33,7 @@ TEST_CASE("inspect ends with the curve of a run, but not for programs or for a s
   const std::string run = train_run(folder, "run", {});
   RunOptions locale;
   locale.environment = {"LC_ALL=C.UTF-8"};
-  const std::vector<std::string> lines = lines_of(run_maki({"inspect", run}, locale).out);
+  const std::vector<std::string> lines = rows_of(run_maki({"inspect", run}, locale).out);
   REQUIRE(lines.size() > 12);
   REQUIRE(lines[lines.size() - 2].find("\u2514\u2500") != std::string::npos);
   REQUIRE(lines.back().ends_with("40 steps"));
@@ -46,7 +46,7 @@ TEST_CASE("inspect ends with the curve of a run, but not for programs or for a s
 TEST_CASE("inspect --csv has a row for each measured step, with the numbers of metrics.jsonl") {
   const TemporaryFolder folder;
   const std::string run = train_run(folder, "run", {"--eval-interval", "20", "--log-interval", "8"});
-  const std::vector<std::string> rows = lines_of(run_maki({"inspect", run, "--csv"}).out);
+  const std::vector<std::string> rows = rows_of(run_maki({"inspect", run, "--csv"}).out);
   REQUIRE(
       rows[0] ==
       "step,loss,learning_rate,grad_norm,tokens,tokens_per_second,elapsed_seconds,train_loss,val_loss,val_accuracy");
@@ -54,7 +54,7 @@ TEST_CASE("inspect --csv has a row for each measured step, with the numbers of m
     return *std::ranges::find_if(rows, [&](const std::string& row) { return row.starts_with(step + ","); });
   };
   std::size_t compared = 0;
-  for (const std::string& line : lines_of(read_text(run + "/metrics.jsonl"))) {
+  for (const std::string& line : rows_of(read_text(run + "/metrics.jsonl"))) {
     const nlohmann::json entry = nlohmann::json::parse(line);
     std::vector<double> cells;
     std::istringstream row(row_of(std::to_string(entry["step"].get<int>())));
@@ -71,7 +71,7 @@ TEST_CASE("inspect --csv has a row for each measured step, with the numbers of m
 TEST_CASE("inspect shows runs side by side, first the fields in which they differ, and refuses what is for one run") {
   const TemporaryFolder folder;
   const std::string a = train_run(folder, "a", {}), b = train_run(folder, "b", {"--n-layer", "1", "--seed", "7"});
-  const std::vector<std::string> lines = lines_of(run_maki({"inspect", a, b}).out);
+  const std::vector<std::string> lines = rows_of(run_maki({"inspect", a, b}).out);
   REQUIRE_THAT(lines[0], ContainsSubstring(a) && ContainsSubstring(b));
   REQUIRE(lines[1].starts_with("n_layer "));
   REQUIRE(lines[2].starts_with("seed "));
@@ -79,9 +79,9 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   REQUIRE(lines[1].find('2') == lines[0].find(a));
   REQUIRE(lines[1].find('1') == lines[0].find(b));
   REQUIRE(std::ranges::find(lines, "equal in all of them:") != lines.end());
-  const nlohmann::json json = nlohmann::json::parse(run_maki({"inspect", a, b, "--json"}).out);
-  REQUIRE(json["differences"] == nlohmann::json{"n_layer", "seed"});
-  REQUIRE(json["runs"][1]["config"]["seed"] == 7);
+  const nlohmann::json facts = nlohmann::json::parse(run_maki({"inspect", a, b, "--json"}).out);
+  REQUIRE(facts["differences"] == nlohmann::json{"n_layer", "seed"});
+  REQUIRE(facts["runs"][1]["config"]["seed"] == 7);
   require_refused(run_maki({"inspect", a, b, "--csv"}), 2, {"--csv", "single"});
   require_refused(run_maki({"inspect", a, folder / "none"}), 2, {"none"});
   require_refused(run_maki({"inspect", a + "/checkpoints/step-00000040.maki", "--csv"}), 2, {"run directory"});
