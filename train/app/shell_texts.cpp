@@ -66,8 +66,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return CLI::detail::find_and_replace(std::move(text), from, to);
 }
 std::string in_single_quotes(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
-// Up to the first semicolon: what a menu of completions has room for.
-std::string short_help(const std::string& help) { return help.substr(0, help.find(';')); }
+// What a menu of completions has room for: what comes before details.
+std::string short_help(const std::string& help) { return help.substr(0, std::min(help.find(';'), help.find(" ("))); }
 
 // Arguments: the paths of all verbs, what may follow each, and what stands for the value of each option.
 constexpr const char kBashScript[] = R"sh(# bash completion for maki
