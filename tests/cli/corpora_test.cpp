@@ -92,7 +92,7 @@ TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run")
     REQUIRE(finished(run_maki({"generate", folder / "run", "--prompt-file", file, "--max-tokens", "2"}))
                 .out.starts_with("山と"));
   }
-  // A run goes on with its text in another encoding, because the characters are equal.
+  // A run is resumed on its text in another encoding, because the characters are equal.
   const Arguments utf8 = {folder.write("utf8.txt", text), "--encoding", "UTF-8"};
   finished(run_maki(Arguments{"train", "--resume", folder / "run", "--max-steps", "12"} + utf8));
   require_refused(run_maki({"train", path, "--encoding", "nonsense", "--out", folder / "none"}), 2, {"nonsense"});

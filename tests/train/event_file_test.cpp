@@ -104,12 +104,18 @@ std::string only_file(const std::string& folder) {
   return files[0];
 }
 
+// The fields of each value of an event's summary.
+std::vector<std::multimap<int, std::string>> values_of(const std::string& event) {
+  std::vector<std::multimap<int, std::string>> values;
+  const auto summary = fields_of(field(event, 5));
+  for (auto [value, last] = summary.equal_range(1); value != last; ++value) values.push_back(fields_of(value->second));
+  return values;
+}
+
 // The scalars of an event by their tags.
 std::map<std::string, float> scalars(const std::string& event) {
   std::map<std::string, float> found;
-  const auto values = fields_of(field(event, 5));
-  for (auto [value, last] = values.equal_range(1); value != last; ++value) {
-    const auto parts = fields_of(value->second);
+  for (const auto& parts : values_of(event)) {
     if (parts.contains(2)) found[parts.find(1)->second] = number<float>(parts.find(2)->second);
   }
   return found;
@@ -159,9 +165,7 @@ TEST_CASE("a histogram has all values of a parameter in its buckets, and their s
   file.on_eval({.step = 0, .train_loss = 1}, false);
   const std::string event = events_of(only_file(folder.path())).back();
   std::string histogram;
-  const auto values = fields_of(field(event, 5));
-  for (auto [value, last] = values.equal_range(1); value != last; ++value) {
-    const auto parts = fields_of(value->second);
+  for (const auto& parts : values_of(event)) {
     if (parts.contains(5)) histogram = parts.find(5)->second;
   }
   const Tensor& w = store.parameters()[0]->value();

@@ -1,5 +1,5 @@
 // What a verb accepts on the command line, and what was given. CLI11 parses. Its headers take longer to compile than a
-// whole verb, so only command.cpp, command_line.cpp and help.cpp include them.
+// whole verb, so only command.cpp, command_line.cpp, help.cpp and shell_texts.cpp include them.
 #pragma once
 
 #include <cstdint>

@@ -26,11 +26,6 @@ constexpr std::pair<const char*, const char*> kForeignVerbs[] = {
     {"resume", "train"},    {"test", "eval"},         {"validate", "eval"},  {"info", "inspect"},  {"show", "inspect"},
 };
 
-// With this filter all verbs, and not only those that were parsed.
-std::vector<const CLI::App*> verbs_of(const CLI::App& command) {
-  return command.get_subcommands([](const CLI::App*) { return true; });
-}
-
 std::vector<std::string> verb_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* verb : verbs_of(command)) names.push_back(verb->get_name());

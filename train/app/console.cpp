@@ -22,21 +22,23 @@ Console::Console(std::int64_t max_steps, std::string run, std::optional<double> 
       run_(std::move(run)),
       best_possible_loss_(best_possible_loss),
       peak_tokens_per_second_(peak_tokens_per_second),
-      progress_(max_steps, !is_stderr_terminal()) {
-  progress_.set_picture([this](const TerminalSize& size) { return curve(size); });
-}
+      progress_(
+          max_steps, !is_stderr_terminal(), [this] { return facts(); },
+          [this](const TerminalSize& size) { return curve(size); }) {}
 
 // A curve that leaves at least as much of the terminal for what is printed above it.
 std::vector<std::string> Console::curve(const TerminalSize& size) const {
   constexpr std::size_t kMinRows = 5, kMaxRows = 10, kOtherRows = 4;  // two above the plot and two of its axis
-  if (history_ == nullptr || size.rows / 2 < kMinRows + kOtherRows) return {};
+  if (size.rows / 2 < kMinRows + kOtherRows) return {};
   return draw_curve({*history_, max_steps_, best_possible_loss_},
                     {size.columns - 1, std::min(kMaxRows, size.rows / 2 - kOtherRows), locale_has_utf8()});
 }
 
 std::vector<std::string> Console::facts() const {
-  const std::string speed = fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(tokens_per_second_)));
+  if (history_->steps().empty()) return {};
   const std::vector<LoggedStep>& steps = history_->steps();
+  const double rate = steps.back().tokens_per_second;
+  const std::string speed = fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(rate)));
   if (progress_.is_plain()) return {fmt::format("loss {:.4f}", steps.back().step.loss), speed};
   const auto [low, high] = recent_losses(steps);
   std::vector<std::string> all = {
@@ -46,8 +48,7 @@ std::vector<std::string> Console::facts() const {
     all.push_back(fmt::format("validation {:.4f}", newest.point().loss));
   }
   all.push_back(speed);
-  if (peak_tokens_per_second_ > 0)
-    all.push_back(fmt::format("{:.0f}% of peak", 100 * tokens_per_second_ / peak_tokens_per_second_));
+  if (peak_tokens_per_second_ > 0) all.push_back(fmt::format("{:.0f}% of peak", 100 * rate / peak_tokens_per_second_));
   return all;
 }
 
@@ -106,9 +107,8 @@ void Console::estimate_time(std::int64_t step, double seconds) {
   }
 }
 
-void Console::on_log(const StepReport& report, double tokens_per_second, double /*elapsed_seconds*/) {
-  tokens_per_second_ = tokens_per_second;
-  progress_.update(report.step, facts());
+void Console::on_log(const StepReport& report, double /*tokens_per_second*/, double /*elapsed_seconds*/) {
+  progress_.report(report.step);
 }
 
 void Console::on_eval(const EvalReport& report, bool best) {
@@ -120,7 +120,6 @@ void Console::on_eval(const EvalReport& report, bool best) {
     line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
   }
   if (best && report.step > 0) line += ", the best so far";
-  if (!progress_.is_plain() && tokens_per_second_ > 0) progress_.update(report.step, facts());
   progress_.print_line(line);
 }
 

@@ -1,4 +1,4 @@
-// What a user sees of a training session: a progress bar on a terminal, plain lines otherwise, all on stderr.
+// What a user sees of a training session: lines that stay in place on a terminal, plain lines otherwise, all on stderr.
 #pragma once
 
 #include <optional>
@@ -46,9 +46,9 @@ class Console final : public SessionListener {
   std::string run_;
   std::optional<double> best_possible_loss_;
   std::optional<double> counting_loss_;
-  double tokens_per_character_ = 1;                        // of the validation text, once that is known
-  double peak_tokens_per_second_, tokens_per_second_ = 0;  // the latter of the newest line about training
-  const RunHistory* history_ = nullptr;                    // from on_start() on
+  double tokens_per_character_ = 1;  // of the validation text, once that is known
+  double peak_tokens_per_second_;
+  const RunHistory* history_ = nullptr;  // from on_start() on
   Progress progress_;
   std::int64_t steps_ = 0;       // of this session, up to the estimate
   double estimate_seconds_ = 0;  // of those after the first

@@ -81,6 +81,8 @@ std::string record(const std::string& data) {
   return length + bytes_of(masked_crc(length)) + data + bytes_of(masked_crc(data));
 }
 
+// A Summary.Value: tag = 1, metadata = 9 with plugin_data = 1 and its plugin_name = 1. What it holds is added: a number
+// (simple_value = 2), a histogram (histo = 5) or a text (tensor = 8). A Summary is a list of them (value = 1).
 Message value_named(const std::string& tag, const char* plugin) {
   Message value;
   value.text(1, tag).message(9, Message().message(1, Message().text(1, plugin)));
@@ -92,13 +94,14 @@ void add_scalar(Message& summary, const std::string& tag, double value) {
 }
 
 void add_text(Message& summary, const std::string& tag, const std::string& text) {
-  constexpr int kDtString = 7;
+  constexpr int kDtString = 7;  // of TensorProto: dtype = 1, tensor_shape = 2, string_val = 8
   const Message shape = Message().message(2, Message().integer(1, 1));
   summary.message(1,
                   value_named(tag, "text").message(8, Message().integer(1, kDtString).message(2, shape).text(8, text)));
 }
 
-// Thirty buckets of equal width between the lowest and the highest value; nothing if one of them is not finite.
+// HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, bucket_limit = 6, bucket = 7. Thirty buckets of
+// equal width between the lowest and the highest value; nothing if one of them is not finite.
 template <class T>
 void add_histogram(Message& summary, const std::string& tag, const T* values, std::int64_t n) {
   constexpr std::int64_t kBuckets = 30;
@@ -132,9 +135,10 @@ std::string host_name() {
 
 }  // namespace
 
-// The first two records: the version of the format, and that a session starts after `first_step_`, which drops what
+// Event: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 with its status = 1. The first two
+// records of a file are the version of the format, and that a session starts after `first_step_`, which drops what
 // earlier files of the directory have of later steps.
-void EventFile::write_event(std::int64_t step, const std::string& content) {
+void EventFile::write_summary(std::int64_t step, const std::string& summary) {
   if (!file_) {
     const std::string path = fmt::format("{}/events.out.tfevents.{}.{}.{}", directory_,
                                          static_cast<std::int64_t>(wall_time()), host_name(), getpid());
@@ -145,12 +149,8 @@ void EventFile::write_event(std::int64_t step, const std::string& content) {
     for (const Message& first : {Message().text(3, "brain.Event:2"), start})
       file_->write_all(text_bytes(record(Message().number(1, wall_time()).bytes() + first.bytes())));
   }
-  const Message head = Message().number(1, wall_time()).integer(2, static_cast<std::uint64_t>(step));
-  file_->write_all(text_bytes(record(head.bytes() + content)));
-}
-
-void EventFile::write_summary(std::int64_t step, const std::string& summary) {
-  write_event(step, Message().text(5, summary).bytes());
+  const Message event = Message().number(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).text(5, summary);
+  file_->write_all(text_bytes(record(event.bytes())));
 }
 
 void EventFile::on_start(std::int64_t step, const RunHistory&) { first_step_ = step; }

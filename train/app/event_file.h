@@ -31,7 +31,6 @@ class EventFile final : public SessionListener {
 
  private:
   void write_summary(std::int64_t step, const std::string& summary);
-  void write_event(std::int64_t step, const std::string& content);
 
   std::string directory_;
   const ParameterStore& store_;

@@ -6,17 +6,16 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <vector>
 
 #include "data/io/utf8.h"
+#include "train/app/terminal.h"
 
 namespace maki {
 namespace {
 
-constexpr std::size_t kUsualColumns = 80;  // where no terminal says how wide it is
-constexpr std::size_t kMinColumns = 20;    // narrower ones break the lines of the help themselves
+constexpr std::size_t kMinColumns = 20;  // narrower ones break the lines of the help themselves
 // Descriptions begin in this column, and further to the left where there are fewer than 80.
 constexpr std::size_t kDescriptionColumn = 28;
 constexpr std::size_t kIndent = 2, kNameContinuation = 6;  // spaces before an option, and before the rest of a long one
@@ -66,11 +65,7 @@ std::size_t columns_of_help() {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
     if (error == std::errc() && end == digits.data() + digits.size() && columns > 0) return columns;
   }
-  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
-  return kUsualColumns;
+  return terminal_size(STDOUT_FILENO, terminal_size(STDERR_FILENO)).columns;
 }
 
 // CLI11's help with lines that fit, and without the types of positional arguments.
@@ -139,6 +134,11 @@ class Help : public CLI::Formatter {
 std::string without_guard(std::string word) {
   if (word.ends_with(kGuard)) word.pop_back();
   return word;
+}
+
+// With this filter all, and not only those that were parsed.
+std::vector<const CLI::App*> verbs_of(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App*) { return true; });
 }
 
 // CLI11 knows other spellings as well, which follow the first long name.

@@ -1,4 +1,4 @@
-// How the words of a command line are shown and read: shared by the three files that know CLI11.
+// How the words of a command line are shown and read: shared by the files that know CLI11.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include <vector>
 
 namespace CLI {
+class App;
 class FormatterBase;
 class Option;
 }  // namespace CLI
@@ -17,6 +18,8 @@ namespace maki {
 inline constexpr char kGuard = '\x1F';  // "unit separator"
 std::string without_guard(std::string word);
 
+/// All verbs of a command, in the order in which help lists them, and not only those that were parsed.
+std::vector<const CLI::App*> verbs_of(const CLI::App& command);
 /// The names of an option that help shows: "-n", "--bias", "--no-bias".
 std::vector<std::string> shown_names(const CLI::Option& option);
 

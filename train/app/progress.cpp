@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "data/io/number.h"
 
@@ -77,20 +78,17 @@ std::string Progress::line(std::size_t columns, const std::vector<std::string>& 
 void Progress::draw() {
   if (finished_) return;
   const Clock::time_point begin = Clock::now();
-  const TerminalSize size = terminal_size();
+  const TerminalSize size = terminal_size(STDERR_FILENO);
   const std::size_t columns = size.columns - 1;
-  std::vector<std::string> picture = picture_ ? picture_(size) : std::vector<std::string>();
-  if (picture.empty()) {
-    lines_.show({line(columns, facts_)});
+  std::vector<std::string> facts = facts_(), lines = picture_(size);
+  if (lines.empty()) {
+    lines = {line(columns, facts)};
   } else {
-    std::string facts = fmt::format("{}", fmt::join(facts_, "  "));
-    for (auto shown = facts_; facts.size() > columns && !shown.empty();) {
-      shown.pop_back();
-      facts = fmt::format("{}", fmt::join(shown, "  "));
-    }
-    picture.insert(picture.begin(), {line(columns, {}), facts});
-    lines_.show(picture);
+    const auto text = [&] { return fmt::format("{}", fmt::join(facts, "  ")); };
+    while (text().size() > columns) facts.pop_back();
+    lines.insert(lines.begin(), {line(columns, {}), text()});
   }
+  lines_.show(lines);
   const Clock::time_point end = Clock::now();
   draw_next_ = end + std::max<Clock::duration>(kRedrawInterval, kMinIdlePerDrawing * (end - begin));
 }
@@ -104,13 +102,12 @@ void Progress::advance(std::int64_t step) {
   if (!plain_ && Clock::now() >= draw_next_) draw();
 }
 
-void Progress::update(std::int64_t step, const std::vector<std::string>& facts) {
-  facts_ = facts;
+void Progress::report(std::int64_t step) {
   advance(step);
   if (!plain_) return;
   const std::string left = remaining();
-  to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::format("{}", fmt::join(facts, "  ")), left.empty() ? "" : "  ",
-            left);
+  to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::format("{}", fmt::join(facts_(), "  ")),
+            left.empty() ? "" : "  ", left);
 }
 
 void Progress::print_lines(std::vector<std::string> lines) {

@@ -58,21 +58,23 @@ double per_second(double count, double seconds);
 
 class Progress {
  public:
+  /// What is shown beside the bar, the most important first: where the terminal is too narrow, the last are left out.
+  using Facts = std::function<std::vector<std::string>()>;
   /// What a terminal of this size shows below the bar; lines of fewer columns than it has.
   using Picture = std::function<std::vector<std::string>(const TerminalSize&)>;
 
-  /// The progress of `total` steps. `plain` prints one line per report instead, for a pipe or a file.
-  Progress(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
+  /// The progress of `total` steps. `plain` prints one line per report() instead, for a pipe or a file. The functions
+  /// are called when something is drawn or printed.
+  Progress(std::int64_t total, bool plain, Facts facts, Picture picture)
+      : total_(total), plain_(plain), facts_(std::move(facts)), picture_(std::move(picture)) {}
 
   bool is_plain() const { return plain_; }
   void set_total(std::int64_t total) { total_ = total; }
-  void set_picture(Picture picture) { picture_ = std::move(picture); }
-  /// Prints a line, or shows these facts from now on, the most important first: where the terminal is too narrow, the
-  /// last ones are left out.
-  void update(std::int64_t step, const std::vector<std::string>& facts);
   /// Moves the bar. It is drawn at most twice per second, and so seldom that drawing takes less than 0.5 % of the time.
-  /// The first call of advance() or update() starts the clock for the time left.
+  /// The first call starts the clock for the time left.
   void advance(std::int64_t step);
+  /// Moves the bar, or prints a line.
+  void report(std::int64_t step);
   /// Prints lines that stay above the bar.
   void print_lines(std::vector<std::string> lines);
   void print_line(const std::string& line) { print_lines({line}); }
@@ -87,9 +89,9 @@ class Progress {
 
   std::int64_t total_, first_step_ = -1, step_ = 0;
   bool plain_, finished_ = false;
+  Facts facts_;
   Picture picture_;
   LiveLines lines_;
-  std::vector<std::string> facts_;
   Clock::time_point start_, draw_next_;
 };
 

@@ -18,7 +18,7 @@ struct Values {
 };
 
 Values values_of(const std::string& type) {
-  if (type == "FILE" || type == "PATH" || type == "CORPUS" || type == "TEXT|FILE") return {{}, true, false};
+  if (type == "FILE" || type == "PATH" || type == "CORPUS") return {{}, true, false};
   if (type == "DIR" || type == "RUN") return {{}, false, true};
   Values values;
   if (type.find('|') == std::string::npos) return values;
@@ -28,6 +28,7 @@ Values values_of(const std::string& type) {
   return values;
 }
 
+// An option, or an argument that is given by its place.
 struct OptionEntry {
   std::vector<std::string> names;  // without those that only other programs have
   std::string type, help;          // type: empty if the option takes no value
@@ -35,13 +36,13 @@ struct OptionEntry {
 
 // A verb, or the program itself, with what may follow it.
 struct VerbEntry {
-  std::string path, name, help;  // path: "bench gemm"; empty for the program
+  std::string path, help;  // path: "bench gemm"; empty for the program
   std::vector<std::string> verbs;
   std::vector<OptionEntry> options, arguments;
 };
 
 void collect(const CLI::App& app, const std::string& path, std::vector<VerbEntry>& all) {
-  VerbEntry entry{path, app.get_name(), app.get_description(), {}, {}, {}};
+  VerbEntry entry{path, app.get_description(), {}, {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     const bool positional = option->get_positional();
     OptionEntry one{positional ? std::vector<std::string>{option->get_name(true)} : shown_names(*option), "",
@@ -49,7 +50,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<VerbEntry
     if (option->get_items_expected_max() > 0) one.type = positional ? one.names.front() : option->get_type_name();
     (positional ? entry.arguments : entry.options).push_back(one);
   }
-  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  const std::vector<const CLI::App*> verbs = verbs_of(app);
   for (const CLI::App* verb : verbs) entry.verbs.push_back(verb->get_name());
   all.push_back(std::move(entry));
   for (const CLI::App* verb : verbs)

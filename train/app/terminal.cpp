@@ -35,10 +35,10 @@ bool locale_has_utf8() {
   return false;
 }
 
-TerminalSize terminal_size() {
-  TerminalSize size;
+TerminalSize terminal_size(int descriptor, const TerminalSize& otherwise) {
+  TerminalSize size = otherwise;
   winsize known{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &known) != 0) return size;
+  if (ioctl(descriptor, TIOCGWINSZ, &known) != 0) return size;
   if (known.ws_col > 1) size.columns = known.ws_col;
   if (known.ws_row > 0) size.rows = known.ws_row;
   return size;
@@ -69,10 +69,12 @@ std::string LiveLines::drawing(const std::vector<std::string>& lines, const Term
   return text.empty() ? text : text + kToLineStart;
 }
 
-void LiveLines::show(const std::vector<std::string>& lines) { write_to_stderr(drawing(lines, terminal_size())); }
+void LiveLines::show(const std::vector<std::string>& lines) {
+  write_to_stderr(drawing(lines, terminal_size(STDERR_FILENO)));
+}
 
 void LiveLines::print_above(const std::vector<std::string>& lines) {
-  const TerminalSize size = terminal_size();
+  const TerminalSize size = terminal_size(STDERR_FILENO);
   const std::vector<std::string> block = shown_;
   std::string text = block.empty() ? "" : to_first_line(size) + kEraseBelow;
   for (const std::string& line : lines) text += line + "\n";
@@ -84,7 +86,7 @@ void LiveLines::print_above(const std::vector<std::string>& lines) {
 void LiveLines::finish() {
   if (shown_.empty()) return;
   size_ = {0, 0};
-  write_to_stderr(drawing(std::vector(shown_), terminal_size()) + "\n");
+  write_to_stderr(drawing(std::vector(shown_), terminal_size(STDERR_FILENO)) + "\n");
   shown_.clear();
 }
 

@@ -16,8 +16,8 @@ struct TerminalSize {
   std::size_t columns = 80, rows = 24;
   bool operator==(const TerminalSize&) const = default;
 };
-/// The size of the terminal behind stderr; 80 columns and 24 rows if it is not known.
-TerminalSize terminal_size();
+/// The size of the terminal behind this descriptor; `otherwise` if it is none or does not say.
+TerminalSize terminal_size(int descriptor, const TerminalSize& otherwise = {});
 
 /// A block of lines at the end of what stderr shows. It is drawn again in place: only lines that differ, or everything
 /// after the size of the terminal has changed. Requires: is_stderr_terminal(), and nothing else is written to stderr

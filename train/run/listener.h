@@ -56,8 +56,8 @@ class SessionListener {
 
   /// What counting alone reaches: after on_start() and before the first step of the session, also of a resumed one.
   virtual void on_counting(const CountingReport&) {}
-  /// Training begins, or goes on, after `step` finished steps. Not called if the run had ended early before. `history`
-  /// lives as long as the session, and has what was measured up to the event that a listener is told of.
+  /// Training begins, or is resumed, after `step` finished steps. Not called if the run had ended early before.
+  /// `history` lives as long as the session, and has what was measured up to the event that a listener is told of.
   virtual void on_start(std::int64_t /*step*/, const RunHistory& /*history*/) {}
   /// After `step` steps it was decided that the run will have `max_steps` steps, because these fit into its time.
   virtual void on_new_length(std::int64_t /*step*/, std::int64_t /*max_steps*/) {}

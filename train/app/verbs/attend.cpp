@@ -58,8 +58,8 @@ std::vector<std::int32_t> encode_prompt(const AttendOptions& o, const LoadedMode
   return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.reading.policy()));
 }
 
-// What the model writes for this source, or the target that was given. The limit of 64 tokens was chosen without a
-// measurement.
+// What the model writes for this source, or the target that was given. At most 64 tokens, so that a text that does not
+// end leaves the cells of the picture large enough to be seen.
 std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
   if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.reading.policy());

@@ -116,7 +116,9 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
   toml.pop_back();
   report.text("\n" + toml);
   if (!o.json && is_directory(o.path)) {
-    if (const std::string curve = curve_text(o.path); !curve.empty()) report.text("\n" + curve);
+    const RunHistory history = read_history(RunDirectory(o.path).metrics_file());
+    if (const std::string curve = curve_text(history, state.best_possible_loss); !curve.empty())
+      report.text("\n" + curve);
   }
   report.print(o.json);
 }

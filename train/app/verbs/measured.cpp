@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "data/io/file.h"
@@ -28,19 +27,16 @@ namespace {
 struct InspectedRun {
   std::string path;
   CheckpointState state;
-  RunHistory history;  // empty for a .maki file
+  RunHistory history;               // empty for a .maki file
+  std::optional<BestPointer> best;  // nullopt for a .maki file
 };
 
 InspectedRun read_run(const std::string& path) {
   const bool is_run = is_directory(path);
   const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
-  return {path, read_state(file), is_run ? read_history(RunDirectory(path).metrics_file()) : RunHistory()};
-}
-
-std::optional<EvalPoint> best_validation(const RunHistory& history) {
-  const std::vector<EvalPoint> points = history.validations();
-  const auto best = std::ranges::min_element(points, {}, &EvalPoint::loss);
-  return best == points.end() ? std::nullopt : std::optional(*best);
+  if (!is_run) return {path, read_state(file), {}, {}};
+  const RunDirectory run(path);
+  return {path, read_state(file), read_history(run.metrics_file()), run.best()};
 }
 
 // A row of the table: what is compared, and the text of each run.
@@ -69,8 +65,7 @@ std::vector<Row> configuration_rows(const std::vector<InspectedRun>& runs) {
 
 std::vector<Row> result_rows(const std::vector<InspectedRun>& runs) {
   const auto validation = [](const InspectedRun& run) -> std::string {
-    const auto best = best_validation(run.history);
-    return best ? fmt::format("{:.4f} at step {}", best->loss, with_separators(best->step)) : "none";
+    return run.best ? fmt::format("{:.4f} at step {}", run.best->loss, with_separators(run.best->step)) : "none";
   };
   return {row_of(runs, "step", [](const InspectedRun& run) { return with_separators(run.state.step); }),
           row_of(runs, "best validation loss", validation), row_of(runs, "training time", [](const InspectedRun& run) {
@@ -78,6 +73,7 @@ std::vector<Row> result_rows(const std::vector<InspectedRun>& runs) {
           })};
 }
 
+// With `once`, only the value of the first run.
 void print_rows(const std::vector<Row>& rows, const std::vector<std::size_t>& widths, bool once) {
   for (const Row& row : rows) {
     std::string line;
@@ -98,9 +94,9 @@ Json to_json(const InspectedRun& run) {
              {"corpus_hash", run.state.corpus_hash},
              {"elapsed_seconds", run.history.elapsed_seconds()},
              {"config", training_json(run.state.config)}};
-  if (const auto best = best_validation(run.history)) {
-    facts["best_step"] = best->step;
-    facts["best_val_loss"] = best->loss;
+  if (run.best) {
+    facts["best_step"] = run.best->step;
+    facts["best_val_loss"] = run.best->loss;
   }
   return facts;
 }
@@ -124,15 +120,11 @@ Json training_json(const Config& config) {
   return facts;
 }
 
-std::string curve_text(const std::string& run) {
-  const InspectedRun read = read_run(run);
-  if (read.history.steps().empty()) return "";
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  const double best_possible = read.state.best_possible_loss;
-  const CurveSubject subject{read.history, read.history.steps().back().step.step,
-                             best_possible > 0 ? std::optional(best_possible) : std::nullopt};
-  const CurveStyle style{.columns = known ? size.ws_col - 1U : 79, .rows = 10, .utf8 = locale_has_utf8()};
+std::string curve_text(const RunHistory& history, double best_possible_loss) {
+  if (history.steps().empty()) return "";
+  const CurveSubject subject{history, history.steps().back().step.step,
+                             best_possible_loss > 0 ? std::optional(best_possible_loss) : std::nullopt};
+  const CurveStyle style{terminal_size(STDOUT_FILENO).columns - 1, /*rows=*/10, locale_has_utf8()};
   return fmt::format("{}", fmt::join(draw_curve(subject, style), "\n"));
 }
 

@@ -13,8 +13,8 @@ namespace maki {
 /// The training fields, with init_from and phases where there are some.
 Json training_json(const Config& config);
 
-/// The losses of a run, drawn for stdout; empty if it has measured too few.
-std::string curve_text(const std::string& run);
+/// The losses of a run, drawn for stdout; empty if it has measured too few. `best_possible_loss` as in CheckpointState.
+std::string curve_text(const RunHistory& history, double best_possible_loss);
 
 /// The measurements of a run as comma-separated values, one row per step that has some.
 std::string measurements_csv(const RunHistory& history);

@@ -90,7 +90,7 @@ std::string task_help() {
   return fmt::format("task to learn ({})", fmt::join(lines, "; "));
 }
 
-// Those of the names whose row, which `row_of` returns, has a property.
+// The names of the rows that have a property; row_of(name) is the row of a name.
 Values names_with(auto property, Values names, auto row_of) {
   std::erase_if(names, [&](const std::string& name) { return !std::invoke(property, row_of(name)); });
   return names;

@@ -13,7 +13,7 @@ namespace maki {
 
 /// What a kind of model is able to do. A task needs one of these of its model.
 enum class Ability : std::uint8_t {
-  writes_text,  ///< goes on with a text
+  writes_text,  ///< continues a text
   translates,   ///< reads one sequence, the source, and writes another
   reads_text    ///< sees both sides of every token, and writes nothing
 };
