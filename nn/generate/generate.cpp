@@ -15,8 +15,8 @@ GenerationBatch::GenerationBatch(const Generator& model, std::span<const Text> t
     const Text& text = texts[i];
     check(!text.prompt.empty(), "generate: the prompt must have at least one token");
     const auto end = text.prompt.last(std::min(text.prompt.size(), capacity));
-    rows_.push_back({i, {end.begin(), end.end()}, text.sample, text.max_tokens, text.sampling.penalizes(),
-                     Sampler(text.sampling)});
+    rows_.push_back(
+        {i, {end.begin(), end.end()}, text.sample, text.max_tokens, text.sampling.penalizes(), Sampler(text.sampling)});
     if (rows_.back().penalizes) rows_.back().history.add_prompt(end);
   }
 }

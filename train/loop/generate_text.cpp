@@ -56,10 +56,7 @@ class GrowingText::Held {
 };
 
 GrowingText::GrowingText(const Tokenizer& tokenizer, const TextOptions& options)
-    : tokenizer_(tokenizer),
-      options_(options),
-      ends_(tokenizer.ends()),
-      held_(std::make_unique<Held>(options.stop)) {}
+    : tokenizer_(tokenizer), options_(options), ends_(tokenizer.ends()), held_(std::make_unique<Held>(options.stop)) {}
 GrowingText::~GrowingText() = default;
 GrowingText::GrowingText(GrowingText&&) noexcept = default;
 

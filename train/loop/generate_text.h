@@ -38,8 +38,8 @@ struct GeneratedText {
   std::vector<TokenLogProbabilities> log_probabilities = {};  ///< of all tokens drawn, if they were requested
 };
 
-/// A text while its tokens are drawn: turns them into pieces of whole characters that are not part of a stop string, and
-/// finds out where it ends.
+/// A text while its tokens are drawn: turns them into pieces of whole characters that are not part of a stop string,
+/// and finds out where it ends.
 class GrowingText {
  public:
   /// Requires: both outlive the object.

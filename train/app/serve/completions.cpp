@@ -38,9 +38,10 @@ class BodyFields {
   std::int64_t integer(const char* name, std::int64_t otherwise, std::int64_t low, std::int64_t high) {
     const Json* const value = find(name);
     if (value == nullptr) return otherwise;
-    const bool good = value->is_number_integer() &&
-                      (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)) &&
-                      value->get<std::int64_t>() >= low && value->get<std::int64_t>() <= high;
+    const bool good =
+        value->is_number_integer() &&
+        (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)) &&
+        value->get<std::int64_t>() >= low && value->get<std::int64_t>() <= high;
     check(good, "{}: must be a whole number between {} and {}; got {}", name, low, high, shown(*value));
     return value->get<std::int64_t>();
   }
@@ -152,17 +153,14 @@ void read_unsupported(BodyFields& body, std::int64_t n) {
 }
 
 Json head_json(const CompletionHead& head) {
-  return {{"id", head.id},
-          {"object", "text_completion"},
-          {"created", head.created},
-          {"model", head.model},
-          {"seed", head.seed},
-          {"choices", Json::array()}};
+  return {{"id", head.id},       {"object", "text_completion"}, {"created", head.created},
+          {"model", head.model}, {"seed", head.seed},           {"choices", Json::array()}};
 }
 
 Json choice_json(const CompletionChoice& choice) {
   Json reason;
-  if (choice.end) reason = *choice.end == TextEnd::stop_string || *choice.end == TextEnd::end_of_text ? "stop" : "length";
+  if (choice.end)
+    reason = *choice.end == TextEnd::stop_string || *choice.end == TextEnd::end_of_text ? "stop" : "length";
   return {{"text", choice.text}, {"index", choice.index}, {"logprobs", choice.logprobs}, {"finish_reason", reason}};
 }
 
@@ -194,10 +192,11 @@ CompletionRequest parse_completion(std::string_view text) {
     request.text.log_probabilities = body.integer("logprobs", 0, 0, kMaxAlternatives);
   const std::int64_t entries =
       choices * request.text.generate.max_tokens * (request.text.log_probabilities.value_or(0) + 1);
-  check(entries <= kMaxAnswerEntries,
-        "max_tokens: the answer must have at most {} tokens and alternatives in all; got {}; ask for fewer tokens, texts "
-        "or logprobs",
-        kMaxAnswerEntries, entries);
+  check(
+      entries <= kMaxAnswerEntries,
+      "max_tokens: the answer must have at most {} tokens and alternatives in all; got {}; ask for fewer tokens, texts "
+      "or logprobs",
+      kMaxAnswerEntries, entries);
   request.echo = body.flag("echo");
   request.stream = body.flag("stream");
   if (const Json* const options = body.find("stream_options")) {

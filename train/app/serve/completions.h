@@ -1,5 +1,5 @@
-// POST /v1/completions as other programs know it: what a body asks for, and how the answers are written. Knows neither the
-// network nor a model.
+// POST /v1/completions as other programs know it: what a body asks for, and how the answers are written. Knows neither
+// the network nor a model.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +62,7 @@ struct CompletionChoice {
 struct CompletionHead {
   std::string id, model;
   std::int64_t created = 0;  ///< seconds since 1970
+  std::int64_t step = 0;     ///< of the checkpoint
   std::uint64_t seed = 0;
 };
 struct CompletionUsage {

@@ -17,7 +17,7 @@ namespace {
 
 using HttpClock = std::chrono::steady_clock;
 
-constexpr unsigned kSendSeconds = 30;               // without any progress, until a client that does not read is cut off
+constexpr unsigned kSendSeconds = 30;  // without any progress, until a client that does not read is cut off
 constexpr std::chrono::seconds kKeepAliveTime{30};  // between two requests of a connection
 constexpr std::chrono::seconds kCommentInterval{15};
 constexpr std::chrono::milliseconds kTick{250};
@@ -245,7 +245,8 @@ struct HttpCallbacks {
     exchange->request_.last_event_id = header(connection, "Last-Event-ID");
     MHD_get_connection_values_n(
         connection, MHD_GET_ARGUMENT_KIND,
-        [](void* query, MHD_ValueKind, const char* key, std::size_t key_size, const char* value, std::size_t value_size) {
+        [](void* query, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
+           std::size_t value_size) {
           static_cast<HttpExchange*>(query)->request_.query.insert_or_assign(
               std::string(key, key_size), value == nullptr ? "" : std::string(value, value_size));
           return MHD_YES;
@@ -266,7 +267,7 @@ struct HttpCallbacks {
       server.live_.push_back(exchange);
     }
     try {
-      check(!server.stopping_, "the server ends");
+      if (server.stopping_) throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends");
       if (exchange->request_.body.size() > kMaxHttpBody)
         throw HttpError(MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
       server.route(method, exchange->request_.path)->handle(exchange->request_, exchange);
@@ -286,7 +287,8 @@ struct HttpCallbacks {
       MHD_suspend_connection(connection);
       return MHD_YES;
     }
-    if (!exchange->stream_) return queue(connection, exchange->status_, exchange->type_, whole(std::move(exchange->data_)));
+    if (!exchange->stream_)
+      return queue(connection, exchange->status_, exchange->type_, whole(std::move(exchange->data_)));
     auto* const shared = new Shared(exchange);
     const Response response(MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, read_stream, shared,
                                                               [](void* held) { delete static_cast<Shared*>(held); }));
@@ -381,12 +383,12 @@ void HttpServer::listen() {
 }
 
 void HttpServer::start() {
-  daemon_ = MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, HttpCallbacks::handle, this,
-      MHD_OPTION_LISTEN_SOCKET, listening_, MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxHttpHead, MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds,
-      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::completed, this,
-      MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::connected, this, MHD_OPTION_END);
+  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+                             HttpCallbacks::handle, this, MHD_OPTION_LISTEN_SOCKET, listening_,
+                             MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                             kMaxHttpHead, MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                             MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::completed, this, MHD_OPTION_NOTIFY_CONNECTION,
+                             HttpCallbacks::connected, this, MHD_OPTION_END);
   if (daemon_ == nullptr) ::close(listening_);
   check(daemon_ != nullptr, "serve: the server could not be started; close some programs");
 }
@@ -401,8 +403,7 @@ void HttpServer::keep_time() {
 }
 
 void HttpServer::close_overdue() {
-  static const std::string kTooSlow =
-      "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  static const std::string kTooSlow = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   const std::lock_guard lock(mutex_);
   for (auto& [connection, client] : clients_) {
     if (HttpClock::now() < client.deadline) continue;
@@ -444,8 +445,7 @@ std::string HttpServer::refusal(MHD_Connection* connection, const std::string& p
     return sentence;
   };
   const std::string host = header(connection, "Host"), origin = header(connection, "Origin");
-  if (count_headers(connection, "Host") != 1)
-    return refuse(MHD_HTTP_BAD_REQUEST, "Host: must be given once");
+  if (count_headers(connection, "Host") != 1) return refuse(MHD_HTTP_BAD_REQUEST, "Host: must be given once");
   if (!is_own_host(host, options_.address))
     return refuse(MHD_HTTP_FORBIDDEN, "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
   if (count_headers(connection, "Origin") > 0 && origin != "http://" + host)

@@ -1,5 +1,5 @@
-// A small HTTP/1.1 server: one thread that polls, limits on everything that clients send, and answers that may come later
-// and from another thread. It knows nothing of models and runs.
+// A small HTTP/1.1 server: one thread that polls, limits on everything that clients send, and answers that may come
+// later and from another thread. It knows nothing of models and runs.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,8 @@ struct HttpRequest {
 
 /// A request that has been received, and its answer: whole, or a stream of parts.
 ///
-/// Thread safety: may be used by several threads. What is sent after the end of the answer, or after the client has gone,
-/// is dropped.
+/// Thread safety: may be used by several threads. What is sent after the end of the answer, or after the client has
+/// gone, is dropped.
 class HttpExchange {
  public:
   /// The whole answer.
@@ -99,8 +99,8 @@ inline constexpr unsigned kMaxHttpConnections = 128;
 inline constexpr std::chrono::seconds kHttpReceiveTime{10};
 
 /// Whether a request with this Host header is for this server: a loopback name or address, or the one that the server
-/// listens on (any numeric address if it listens on all), with or without a port. Any other name may be that of a foreign
-/// page that was made to resolve to this machine.
+/// listens on (any numeric address if it listens on all), with or without a port. Any other name may be that of a
+/// foreign page that was made to resolve to this machine.
 bool is_own_host(std::string_view host, std::string_view address);
 /// Whether the address is one that only this machine reaches.
 bool is_loopback(const std::string& address);
