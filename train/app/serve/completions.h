@@ -16,11 +16,11 @@ namespace maki {
 
 struct CompletionRequest {
   using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
-  std::string model;            ///< empty: the only one
+  std::string model;
   std::vector<Prompt> prompts;  ///< texts, or ids of tokens; at least one
   std::int64_t n = 1;           ///< texts for each prompt
-  TextOptions text;             ///< also the most tokens of each text, and the seed if there is one
-  bool has_seed = false, echo = false, stream = false, include_usage = false;
+  TextOptions text;             ///< also the most tokens of each text, and the seed
+  bool echo = false, stream = false, include_usage = false;
 
   /// Whether the log-probabilities of the prompts are part of the answer.
   bool scores_prompts() const { return echo && text.log_probabilities.has_value(); }
@@ -29,17 +29,16 @@ struct CompletionRequest {
 /// The largest number of texts of one request, and of tokens of each.
 inline constexpr std::int64_t kMaxChoices = 128, kMaxCompletionTokens = 100'000;
 
-/// Reads a body. Throws Error, which names the field, for anything that is no request, for fields that are not known,
-/// and for an answer that would be too large.
-CompletionRequest parse_completion(std::string_view body);
+/// Reads a body; `seed` is used if it has none. Throws Error, which names the field, for anything that is no request,
+/// for fields that are not known, and for an answer that would be too large.
+CompletionRequest parse_completion(std::string_view body, std::uint64_t seed);
 
 /// The tokens of a text in the form that old clients of completions know: lists of equal length.
 class LogprobsWriter {
  public:
   explicit LogprobsWriter(const Tokenizer& tokenizer) : tokenizer_(tokenizer) { clear(); }
-  /// The next token, whose log-probability is not known: it was the first.
-  void add(std::int32_t id);
-  void add(const TokenLogProbabilities& token);
+  /// The next token; null: nothing is known of it, because it was the first.
+  void add(std::int32_t id, const TokenLogProbabilities* scores);
   /// What was added since the last call.
   Json take();
 
@@ -69,12 +68,8 @@ struct CompletionUsage {
   std::int64_t prompt_tokens = 0, completion_tokens = 0;
 };
 
-/// The whole answer.
-std::string completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
-                            const CompletionUsage& usage);
-/// Server-sent events: part of a text; the usage; an error; and the end of the stream.
-std::string chunk_event(const CompletionHead& head, const CompletionChoice& choice, bool include_usage);
-std::string usage_event(const CompletionHead& head, const CompletionUsage& usage);
-inline constexpr std::string_view kLastEvent = "data: [DONE]\n\n";
+/// An answer, or part of one; null: without the usage.
+Json completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
+                     const CompletionUsage* usage);
 
 }  // namespace maki

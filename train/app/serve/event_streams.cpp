@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kMaxUnsent = 1 << 20;       // of a client that reads slowly
 constexpr std::size_t kMaxLineBytes = 256 << 10;  // of metrics.jsonl, far more than any line has
 
+constexpr int kCallsUntilComment = 60;  // 15 s
+
 // Whether a line begins at this offset.
 bool begins_line(const Descriptor& file, std::int64_t at) {
   std::byte before{};
@@ -26,30 +28,26 @@ bool begins_line(const Descriptor& file, std::int64_t at) {
 void EventStreams::add(const RunDirectory& run, std::int64_t cursor, std::shared_ptr<HttpExchange> exchange) {
   exchange->begin_stream();
   const std::lock_guard lock(mutex_);
-  added_.push_back({run, cursor, std::move(exchange)});
+  streams_.push_back({run, cursor, std::move(exchange)});
 }
 
 void EventStreams::follow() {
-  {
-    const std::lock_guard lock(mutex_);
-    followed_.splice(followed_.end(), added_);
-  }
-  followed_.remove_if([](Stream& stream) { return !follow(stream); });
+  const std::lock_guard lock(mutex_);
+  streams_.remove_if([](Stream& stream) { return !follow(stream); });
 }
 
 // Returns whether the stream goes on.
 bool EventStreams::follow(Stream& stream) {
   if (stream.exchange->gone()) return false;
   try {
-    if (!stream.started) stream.exchange->write("event: start\ndata: " + json_text(start_json(stream.run)) + "\n");
-    stream.started = true;
+    if (!std::exchange(stream.started, true))
+      stream.exchange->write("event: start\ndata: " + json_text(start_json(stream.run)) + "\n");
     if (file_exists(stream.run.metrics_file())) send_lines(stream);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The file is being replaced, or cannot be read: tried again the next time.
-  } catch (const std::exception&) {  // out of memory
-    stream.exchange->end();
-    return false;
   }
+  // So that nobody between closes an idle connection.
+  if (++stream.idle % kCallsUntilComment == 0) stream.exchange->write(":\n\n");
   return true;
 }
 
@@ -73,6 +71,7 @@ void EventStreams::send_lines(Stream& stream) {
     if (at == 0) break;  // a line that is still being written
     stream.cursor += static_cast<std::int64_t>(at);
     stream.exchange->write(events);
+    stream.idle = 0;
     events.clear();
   }
 }

@@ -29,13 +29,13 @@ class EventStreams {
     std::shared_ptr<HttpExchange> exchange;
     ino_t file = 0;  // which was read last; a resumed run replaces it
     bool started = false;
+    int idle = 0;  // calls of follow() since something was sent
   };
   static bool follow(Stream& stream);
   static void send_lines(Stream& stream);
 
   std::mutex mutex_;
-  std::list<Stream> added_;
-  std::list<Stream> followed_;  // by the thread of follow() only
+  std::list<Stream> streams_;
 };
 
 }  // namespace maki

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstring>
-#include <microhttpd.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "data/io/number.h"
+#include "autograd/core/storage.h"
+#include "data/io/error.h"
 #include "train/app/report.h"
 
 namespace maki {
@@ -18,12 +17,9 @@ namespace {
 using HttpClock = std::chrono::steady_clock;
 
 constexpr unsigned kSendSeconds = 30;  // without any progress, until a client that does not read is cut off
-constexpr std::chrono::seconds kKeepAliveTime{30};  // between two requests of a connection
-constexpr std::chrono::seconds kCommentInterval{15};
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kStreamBlock = 16 << 10;
-constexpr const char* kJsonType = "application/json";
-constexpr const char* kEventType = "text/event-stream";
+constexpr std::string_view kJsonType = "application/json";
 
 // Of every answer. A page may load nothing from elsewhere, and no other page may show or read an answer.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
@@ -34,23 +30,35 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cache-Control", "no-store"}};
 
-struct ResponseDeleter {
-  void operator()(MHD_Response* response) const { MHD_destroy_response(response); }
-};
-using Response = std::unique_ptr<MHD_Response, ResponseDeleter>;
-
-MHD_Result queue(MHD_Connection* connection, int status, const char* type, const Response& response,
+MHD_Result queue(MHD_Connection* connection, int status, const char* type, MHD_Response* response,
                  const std::string& allow = "") {
-  if (!response) return MHD_NO;
-  for (const auto& [name, value] : kHeaders) MHD_add_response_header(response.get(), name, value);
-  if (type[0] != '\0') MHD_add_response_header(response.get(), "Content-Type", type);
-  if (!allow.empty()) MHD_add_response_header(response.get(), "Allow", allow.c_str());
-  if (status == MHD_HTTP_UNAUTHORIZED) MHD_add_response_header(response.get(), "WWW-Authenticate", "Bearer");
-  return MHD_queue_response(connection, static_cast<unsigned>(status), response.get());
+  if (response == nullptr) return MHD_NO;
+  for (const auto& [name, value] : kHeaders) MHD_add_response_header(response, name, value);
+  MHD_add_response_header(response, "Content-Type", type);
+  if (!allow.empty()) MHD_add_response_header(response, "Allow", allow.c_str());
+  if (status == MHD_HTTP_UNAUTHORIZED) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+  const MHD_Result result = MHD_queue_response(connection, static_cast<unsigned>(status), response);
+  MHD_destroy_response(response);
+  return result;
 }
 
-Response whole(std::string body) {
-  return Response(MHD_create_response_from_buffer(body.size(), body.data(), MHD_RESPMEM_MUST_COPY));
+MHD_Response* whole(std::string body) {
+  return MHD_create_response_from_buffer(body.size(), body.data(), MHD_RESPMEM_MUST_COPY);
+}
+
+std::string error_json(int status, const char* sentence) {
+  const char* const type = status < MHD_HTTP_INTERNAL_SERVER_ERROR ? "invalid_request_error" : "server_error";
+  return json_text(Json{{"error", {{"message", sentence}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}});
+}
+
+int status_of(const std::exception& error) {
+  if (const auto* const refused = dynamic_cast<const HttpError*>(&error)) return refused->status;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+      dynamic_cast<const OutOfMemoryError*>(&error) != nullptr)
+    return MHD_HTTP_SERVICE_UNAVAILABLE;
+  const bool of_request =
+      dynamic_cast<const Error*>(&error) != nullptr && dynamic_cast<const CheckpointError*>(&error) == nullptr;
+  return of_request ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 std::string header(MHD_Connection* connection, const char* name) {
@@ -58,31 +66,12 @@ std::string header(MHD_Connection* connection, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-int count_headers(MHD_Connection* connection, const char* name) {
-  struct Count {
-    const char* name;
-    int count;
-  } seen{name, 0};
-  MHD_get_connection_values(
-      connection, MHD_HEADER_KIND,
-      [](void* cls, MHD_ValueKind, const char* key, const char*) {
-        auto& count = *static_cast<Count*>(cls);
-        if (strcasecmp(key, count.name) == 0) ++count.count;
-        return MHD_YES;
-      },
-      &seen);
-  return seen.count;
-}
-
-bool is_json_type(std::string_view type) {
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.remove_suffix(1);
-  return type.size() == std::strlen(kJsonType) && strncasecmp(type.data(), kJsonType, type.size()) == 0;
-}
-
-bool is_numeric_address(const std::string& address) {
-  in6_addr parsed = {};
-  return inet_pton(AF_INET, address.c_str(), &parsed) == 1 || inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
+// In a time that does not depend on how much of them is equal.
+bool are_equal(std::string_view given, std::string_view secret) {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    difference |= static_cast<unsigned char>(given[i] ^ secret[i % secret.size()]);
+  return difference == 0;
 }
 
 int socket_of(MHD_Connection* connection) {
@@ -91,40 +80,14 @@ int socket_of(MHD_Connection* connection) {
 
 }  // namespace
 
-std::string error_json(int status, std::string_view sentence) {
-  return json_text(Json{{"error",
-                         {{"message", sentence},
-                          {"type", status < 500 ? "invalid_request_error" : "server_error"},
-                          {"param", nullptr},
-                          {"code", nullptr}}}});
-}
-
-bool is_own_host(std::string_view host, std::string_view address) {
-  const std::size_t colon = host.rfind(':');
-  const bool bracketed = host.starts_with('[');
-  if (colon != std::string_view::npos && (!bracketed || host[colon - 1] == ']')) {
-    const std::string_view port = host.substr(colon + 1);
-    if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos) return false;
-    host = host.substr(0, colon);
-  }
-  if (bracketed) {
-    if (!host.ends_with(']')) return false;
-    host = host.substr(1, host.size() - 2);
-  }
-  const std::string name(host);
-  if (!bracketed && (name == "localhost" || name == "127.0.0.1")) return true;
-  if (bracketed != (name.find(':') != std::string::npos)) return false;
-  const bool all = address == "0.0.0.0" || address == "::";
-  return name == "::1" || (all ? is_numeric_address(name) : name == address);
-}
-
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  volatile unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference = difference | static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
-  return difference == 0;
+bool is_own_host(std::string_view host, const std::string& address) {
+  const std::size_t end = host.find_last_not_of("0123456789");
+  if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
+  const bool is_v6 = address.find(':') != std::string::npos;
+  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]") return true;
+  if (host == (is_v6 ? "[" + address + "]" : address)) return true;
+  in_addr numeric = {};
+  return (address == "0.0.0.0" || address == "::") && inet_pton(AF_INET, std::string(host).c_str(), &numeric) == 1;
 }
 
 void HttpExchange::answer(int status, const char* type, std::string body) {
@@ -137,17 +100,12 @@ void HttpExchange::answer(int status, const char* type, std::string body) {
   wake();
 }
 
-void HttpExchange::refuse(const HttpError& error) {
-  answer(error.status(), kJsonType, error_json(error.status(), error.what()));
-}
-
 void HttpExchange::begin_stream() {
   const std::lock_guard lock(mutex_);
   if (status_ != 0) return;
   status_ = MHD_HTTP_OK;
-  type_ = kEventType;
+  type_ = "text/event-stream";
   stream_ = true;
-  last_write_ = HttpClock::now();
   wake();
 }
 
@@ -155,7 +113,6 @@ void HttpExchange::write(std::string_view part) {
   const std::lock_guard lock(mutex_);
   if (!stream_ || ended_ || connection_ == nullptr) return;
   data_ += part;
-  last_write_ = HttpClock::now();
   wake();
 }
 
@@ -165,17 +122,19 @@ void HttpExchange::end() {
   wake();
 }
 
-bool HttpExchange::begun() const {
-  const std::lock_guard lock(mutex_);
-  return status_ != 0;
+void HttpExchange::refuse(const std::exception& error) {
+  const int status = status_of(error);
+  const std::string body = error_json(status, error.what());
+  answer(status, kJsonType.data(), body);
+  write("data: " + body + "\n");  // nothing, unless a stream has begun
+  end();
 }
 
 // A suspended connection is not polled, so that its end is not seen elsewhere.
 bool HttpExchange::gone() const {
   const std::lock_guard lock(mutex_);
-  if (connection_ == nullptr) return true;
-  if (!suspended_) return false;
-  pollfd polled{socket_, POLLRDHUP, 0};
+  if (connection_ == nullptr || !suspended_) return connection_ == nullptr;
+  pollfd polled{socket_of(connection_), POLLRDHUP, 0};
   return poll(&polled, 1, 0) > 0;
 }
 
@@ -186,241 +145,179 @@ std::size_t HttpExchange::unsent() const {
 
 // Requires: the mutex is locked.
 void HttpExchange::wake() {
-  if (!suspended_ || connection_ == nullptr) return;
-  suspended_ = false;
-  MHD_resume_connection(connection_);
+  if (connection_ != nullptr && std::exchange(suspended_, false)) MHD_resume_connection(connection_);
 }
-
-// So that a client that has gone is noticed, and nobody between closes an idle connection.
-void HttpExchange::send_comment_if_idle() {
-  const std::lock_guard lock(mutex_);
-  if (!stream_ || ended_ || HttpClock::now() - last_write_ < kCommentInterval) return;
-  last_write_ = HttpClock::now();
-  data_ += ":\n\n";
-  wake();
-}
-
-void HttpExchange::close() {
-  refuse(HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends"));
-  end();
-}
-
-// The functions that libmicrohttpd calls, in the thread that polls.
-struct HttpCallbacks {
-  using Shared = std::shared_ptr<HttpExchange>;
-
-  static MHD_Result handle(void* cls, MHD_Connection* connection, const char* url, const char* method, const char*,
-                           const char* data, std::size_t* size, void** state) {
-    auto& server = *static_cast<HttpServer*>(cls);
-    try {
-      if (*state == nullptr) return begin(server, connection, url, method, state);
-      const Shared exchange = *static_cast<Shared*>(*state);
-      std::string& body = exchange->request_.body;
-      if (*size > 0) {
-        // Of a body that is too large, one byte more than is allowed is kept.
-        body.append(data, std::min(*size, kMaxHttpBody + 1 - body.size()));
-        *size = 0;
-        return MHD_YES;
-      }
-      if (!exchange->dispatched_) dispatch(server, connection, method, exchange);
-      return respond(connection, exchange);
-    } catch (const std::exception&) {  // out of memory
-      return MHD_NO;
-    }
-  }
-
-  // The head of the request has been received.
-  static MHD_Result begin(HttpServer& server, MHD_Connection* connection, const char* url, std::string_view method,
-                          void** state) {
-    int status = 0;
-    const std::string path = url, sentence = server.refusal(connection, path, method, status);
-    if (status == MHD_HTTP_NO_CONTENT || status == MHD_HTTP_METHOD_NOT_ALLOWED)
-      return queue(connection, status, status == MHD_HTTP_NO_CONTENT ? "" : kJsonType,
-                   whole(status == MHD_HTTP_NO_CONTENT ? "" : error_json(status, sentence)), server.allowed(path));
-    if (status != 0) return queue(connection, status, kJsonType, whole(error_json(status, sentence)));
-    auto exchange = std::make_shared<HttpExchange>();
-    exchange->connection_ = connection;
-    exchange->socket_ = socket_of(connection);
-    exchange->request_.path = path;
-    exchange->request_.last_event_id = header(connection, "Last-Event-ID");
-    MHD_get_connection_values_n(
-        connection, MHD_GET_ARGUMENT_KIND,
-        [](void* query, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
-           std::size_t value_size) {
-          static_cast<HttpExchange*>(query)->request_.query.insert_or_assign(
-              std::string(key, key_size), value == nullptr ? "" : std::string(value, value_size));
-          return MHD_YES;
-        },
-        exchange.get());
-    *state = new Shared(std::move(exchange));
-    return MHD_YES;
-  }
-
-  // All of the request has been received.
-  static void dispatch(HttpServer& server, MHD_Connection* connection, std::string_view method,
-                       const Shared& exchange) {
-    exchange->dispatched_ = true;
-    {
-      const std::lock_guard lock(server.mutex_);
-      server.clients_[connection].deadline = HttpClock::time_point::max();
-      std::erase_if(server.live_, [](const std::weak_ptr<HttpExchange>& other) { return other.expired(); });
-      server.live_.push_back(exchange);
-    }
-    try {
-      if (server.stopping_) throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends");
-      if (exchange->request_.body.size() > kMaxHttpBody)
-        throw HttpError(MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
-      server.route(method, exchange->request_.path)->handle(exchange->request_, exchange);
-    } catch (const HttpError& error) {
-      exchange->refuse(error);
-    } catch (const Error& error) {
-      exchange->refuse(HttpError(MHD_HTTP_BAD_REQUEST, error.what()));
-    } catch (const std::exception& error) {
-      exchange->refuse(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
-    }
-  }
-
-  static MHD_Result respond(MHD_Connection* connection, const Shared& exchange) {
-    const std::lock_guard lock(exchange->mutex_);
-    if (exchange->status_ == 0) {
-      exchange->suspended_ = true;
-      MHD_suspend_connection(connection);
-      return MHD_YES;
-    }
-    if (!exchange->stream_)
-      return queue(connection, exchange->status_, exchange->type_, whole(std::move(exchange->data_)));
-    auto* const shared = new Shared(exchange);
-    const Response response(MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, read_stream, shared,
-                                                              [](void* held) { delete static_cast<Shared*>(held); }));
-    if (!response) delete shared;
-    return queue(connection, exchange->status_, exchange->type_, response);
-  }
-
-  static ssize_t read_stream(void* cls, std::uint64_t, char* buffer, std::size_t most) {
-    HttpExchange& exchange = **static_cast<Shared*>(cls);
-    const std::lock_guard lock(exchange.mutex_);
-    if (exchange.data_.empty()) {
-      if (exchange.ended_) return MHD_CONTENT_READER_END_OF_STREAM;
-      exchange.suspended_ = true;
-      MHD_suspend_connection(exchange.connection_);
-      return 0;
-    }
-    const std::size_t n = exchange.data_.copy(buffer, most);
-    exchange.data_.erase(0, n);
-    return static_cast<ssize_t>(n);
-  }
-
-  static void completed(void* cls, MHD_Connection* connection, void** state, MHD_RequestTerminationCode) {
-    auto& server = *static_cast<HttpServer*>(cls);
-    {
-      const std::lock_guard lock(server.mutex_);
-      if (const auto client = server.clients_.find(connection); client != server.clients_.end())
-        client->second = {client->second.socket, HttpClock::now() + kKeepAliveTime, false};
-    }
-    if (*state == nullptr) return;
-    const std::unique_ptr<Shared> exchange(static_cast<Shared*>(*state));
-    *state = nullptr;
-    const std::lock_guard lock((*exchange)->mutex_);
-    (*exchange)->connection_ = nullptr;
-    (*exchange)->data_.clear();
-  }
-
-  static void connected(void* cls, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode code) {
-    auto& server = *static_cast<HttpServer*>(cls);
-    const std::lock_guard lock(server.mutex_);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-      server.clients_[connection] = {socket_of(connection), HttpClock::now() + kHttpReceiveTime, true};
-    } else {
-      server.clients_.erase(connection);
-    }
-  }
-};
 
 HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
     : options_(std::move(options)), routes_(std::move(routes)) {
-  listen();
-  start();
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  const std::string port = std::to_string(options_.port);
+  check(getaddrinfo(options_.address.c_str(), port.c_str(), &hints, &found) == 0,
+        "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
+  const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
+  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
+                             static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,  //
+                             MHD_OPTION_SOCK_ADDR, found->ai_addr,                                       //
+                             MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections,                           //
+                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxHttpHead,                           //
+                             MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds,                                //
+                             MHD_OPTION_STRICT_FOR_CLIENT, 1,                                            //
+                             MHD_OPTION_NOTIFY_COMPLETED, completed, this,                               //
+                             MHD_OPTION_NOTIFY_CONNECTION, connected, this, MHD_OPTION_END);
+  const int error = errno;
+  freeaddrinfo(found);
+  check(daemon_ != nullptr || error != EADDRINUSE,
+        "port: {} is in use by another program; choose another one, or 0 for one that is free", port);
+  check(daemon_ != nullptr, "host: cannot listen on {}, port {}: {}", options_.address, port, std::strerror(error));
+  options_.port = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port;
   clock_ = std::thread([this] { keep_time(); });
 }
 
 HttpServer::~HttpServer() {
   stopping_ = true;
   clock_.join();
-  for (const auto& exchange : exchanges()) exchange->close();
-  MHD_quiesce_daemon(daemon_);
+  std::vector<Exchange> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [connection, client] : clients_) open.push_back(client.exchange);
+  }
+  for (const Exchange& exchange : open) {
+    if (exchange) exchange->refuse(HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends"));
+  }
   MHD_stop_daemon(daemon_);
-  ::close(listening_);
 }
 
 std::string HttpServer::url() const {
-  const bool v6 = options_.address.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}/", v6 ? "[" : "", options_.address, v6 ? "]" : "", port_);
+  const bool is_v6 = options_.address.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}/", is_v6 ? "[" : "", options_.address, is_v6 ? "]" : "", options_.port);
 }
 
-// MHD would only say that it failed, and not why.
-void HttpServer::listen() {
-  sockaddr_in v4 = {};
-  sockaddr_in6 v6 = {};
-  v4.sin_family = AF_INET;
-  v6.sin6_family = AF_INET6;
-  v4.sin_port = v6.sin6_port = htons(static_cast<std::uint16_t>(options_.port));
-  const bool is_v4 = inet_pton(AF_INET, options_.address.c_str(), &v4.sin_addr) == 1;
-  check(is_v4 || inet_pton(AF_INET6, options_.address.c_str(), &v6.sin6_addr) == 1,
-        "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
-  auto* const address = is_v4 ? reinterpret_cast<sockaddr*>(&v4) : reinterpret_cast<sockaddr*>(&v6);
-  socklen_t size = is_v4 ? sizeof v4 : sizeof v6;
-  listening_ = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int yes = 1;
-  const bool good = listening_ >= 0 && setsockopt(listening_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-                    bind(listening_, address, size) == 0 && ::listen(listening_, SOMAXCONN) == 0 &&
-                    getsockname(listening_, address, &size) == 0;
-  const int error = errno;
-  if (!good && listening_ >= 0) ::close(listening_);
-  check(good || error != EADDRINUSE,
-        "port: {} is in use by another program; choose another one, or 0 for one that is free", options_.port);
-  check(good, "host: cannot listen on {}, port {}: {}", options_.address, options_.port, std::strerror(error));
-  port_ = ntohs(is_v4 ? v4.sin_port : v6.sin6_port);
+MHD_Result HttpServer::handle(void* cls, MHD_Connection* connection, const char* url, const char* method, const char*,
+                              const char* data, std::size_t* size, void** state) {
+  auto& server = *static_cast<HttpServer*>(cls);
+  if (*state == nullptr) return server.begin(connection, url, method, state);
+  const Exchange exchange = *static_cast<Exchange*>(*state);
+  if (*size > 0) {
+    std::string& body = exchange->request_.body;
+    body.append(data, std::min(*size, kMaxHttpBody + 1 - body.size()));  // one byte more than is allowed
+    *size = 0;
+    return MHD_YES;
+  }
+  if (!std::exchange(exchange->received_, true)) server.dispatch(connection, method, exchange);
+  const std::lock_guard lock(exchange->mutex_);
+  if (exchange->status_ == 0) {
+    exchange->suspended_ = true;
+    MHD_suspend_connection(connection);
+    return MHD_YES;
+  }
+  if (!exchange->stream_)
+    return queue(connection, exchange->status_, exchange->type_, whole(std::move(exchange->data_)));
+  const auto read = [](void* held, std::uint64_t, char* buffer, std::size_t most) -> ssize_t {
+    HttpExchange& stream = **static_cast<Exchange*>(held);
+    const std::lock_guard reading(stream.mutex_);
+    if (stream.data_.empty() && stream.ended_) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (stream.data_.empty()) {
+      stream.suspended_ = true;
+      MHD_suspend_connection(stream.connection_);
+    }
+    const std::size_t n = stream.data_.copy(buffer, most);
+    stream.data_.erase(0, n);
+    return static_cast<ssize_t>(n);
+  };
+  // The state, and with it the exchange, lives until the response has been sent.
+  return queue(connection, exchange->status_, exchange->type_,
+               MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, read, *state, nullptr));
 }
 
-void HttpServer::start() {
-  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-                             HttpCallbacks::handle, this, MHD_OPTION_LISTEN_SOCKET, listening_,
-                             MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                             kMaxHttpHead, MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                             MHD_OPTION_NOTIFY_COMPLETED, HttpCallbacks::completed, this, MHD_OPTION_NOTIFY_CONNECTION,
-                             HttpCallbacks::connected, this, MHD_OPTION_END);
-  if (daemon_ == nullptr) ::close(listening_);
-  check(daemon_ != nullptr, "serve: the server could not be started; close some programs");
-}
-
-void HttpServer::keep_time() {
-  while (!stopping_) {
-    std::this_thread::sleep_for(kTick);
-    close_overdue();
-    for (const auto& exchange : exchanges()) exchange->send_comment_if_idle();
-    if (options_.tick) options_.tick();
+// The head of a request has been received.
+MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path, std::string_view method,
+                             void** state) const {
+  try {
+    check_head(connection, path, method);
+    if (method == "OPTIONS") return queue(connection, MHD_HTTP_NO_CONTENT, "text/plain", whole(""), methods(path));
+    auto exchange = std::make_unique<Exchange>(std::make_shared<HttpExchange>());
+    (*exchange)->connection_ = connection;
+    (*exchange)->request_.path = path;
+    (*exchange)->request_.last_event_id = header(connection, "Last-Event-ID");
+    const auto add = [](void* query, MHD_ValueKind, const char* key, const char* value) {
+      static_cast<HttpRequest*>(query)->query.insert_or_assign(key, value == nullptr ? "" : value);
+      return MHD_YES;
+    };
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
+    *state = exchange.release();
+    return MHD_YES;
+  } catch (const std::exception& error) {
+    const int status = status_of(error);
+    return queue(connection, status, kJsonType.data(), whole(error_json(status, error.what())), methods(path));
   }
 }
 
-void HttpServer::close_overdue() {
-  static const std::string kTooSlow = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-  const std::lock_guard lock(mutex_);
-  for (auto& [connection, client] : clients_) {
-    if (HttpClock::now() < client.deadline) continue;
+void HttpServer::check_head(MHD_Connection* connection, const std::string& path, std::string_view method) const {
+  const auto require = [](bool good, int status, const char* sentence) {
+    if (!good) throw HttpError(status, sentence);
+  };
+  const std::string host = header(connection, "Host");
+  require(is_own_host(host, options_.address), MHD_HTTP_FORBIDDEN,
+          "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
+  const char* const origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
+  require(origin == nullptr || origin == "http://" + host, MHD_HTTP_FORBIDDEN,
+          "Origin: requests of other pages are refused");
+  require(!methods(path).empty(), MHD_HTTP_NOT_FOUND, "there is nothing at this path");
+  if (method == "OPTIONS") return;
+  const HttpRoute* const found = route(method, path);
+  require(found != nullptr, MHD_HTTP_METHOD_NOT_ALLOWED, "the method must be one of those that Allow names");
+  require(!found->needs_token || options_.token.empty() ||
+              are_equal(header(connection, "Authorization"), "Bearer " + options_.token),
+          MHD_HTTP_UNAUTHORIZED, "Authorization: must be Bearer and the token that the server printed");
+  if (method != "POST") return;
+  std::string type = header(connection, "Content-Type");
+  type.resize(std::min(type.size(), type.find_first_of("; ")));
+  require(type == kJsonType, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json");
+  require(std::strtoull(header(connection, "Content-Length").c_str(), nullptr, 10) <= kMaxHttpBody,
+          MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
+}
+
+// All of a request has been received.
+void HttpServer::dispatch(MHD_Connection* connection, std::string_view method, const Exchange& exchange) {
+  {
+    const std::lock_guard lock(mutex_);
+    Client& client = clients_[connection];
     client.deadline = HttpClock::time_point::max();
-    // Nothing else is being sent on a connection whose request has not been received.
-    if (client.first) ::send(client.socket, kTooSlow.data(), kTooSlow.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    shutdown(client.socket, SHUT_RDWR);
+    client.exchange = exchange;
+  }
+  try {
+    if (stopping_) throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends");
+    if (exchange->request_.body.size() > kMaxHttpBody)
+      throw HttpError(MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
+    route(method, exchange->request_.path)->handle(exchange->request_, exchange);
+  } catch (const std::exception& error) {
+    exchange->refuse(error);
   }
 }
 
-std::vector<std::shared_ptr<HttpExchange>> HttpServer::exchanges() {
-  std::vector<std::shared_ptr<HttpExchange>> list;
-  const std::lock_guard lock(mutex_);
-  for (const auto& weak : live_) {
-    if (auto exchange = weak.lock()) list.push_back(std::move(exchange));
+void HttpServer::completed(void* cls, MHD_Connection* connection, void** state, MHD_RequestTerminationCode) {
+  auto& server = *static_cast<HttpServer*>(cls);
+  const std::unique_ptr<Exchange> exchange(static_cast<Exchange*>(std::exchange(*state, nullptr)));
+  if (exchange) {
+    const std::lock_guard lock((*exchange)->mutex_);
+    (*exchange)->connection_ = nullptr;
+    (*exchange)->data_.clear();
   }
-  return list;
+  const std::lock_guard lock(server.mutex_);
+  if (const auto client = server.clients_.find(connection); client != server.clients_.end())
+    client->second = {client->second.socket, HttpClock::now() + kHttpReceiveTime};
+}
+
+void HttpServer::connected(void* cls, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode code) {
+  auto& server = *static_cast<HttpServer*>(cls);
+  const std::lock_guard lock(server.mutex_);
+  if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+    server.clients_.erase(connection);
+  } else {
+    server.clients_[connection] = {socket_of(connection), HttpClock::now() + kHttpReceiveTime};
+  }
 }
 
 const HttpRoute* HttpServer::route(std::string_view method, std::string_view path) const {
@@ -430,41 +327,27 @@ const HttpRoute* HttpServer::route(std::string_view method, std::string_view pat
   return found == routes_.end() ? nullptr : &*found;
 }
 
-std::string HttpServer::allowed(std::string_view path) const {
-  std::string methods;
-  if (route("GET", path) != nullptr) methods += "GET, HEAD, ";
-  if (route("POST", path) != nullptr) methods += "POST, ";
-  return methods.empty() ? "" : methods + "OPTIONS";
+std::string HttpServer::methods(std::string_view path) const {
+  if (route("GET", path) != nullptr) return "GET, HEAD, OPTIONS";
+  return route("POST", path) != nullptr ? "POST, OPTIONS" : "";
 }
 
-// Why a request is refused as soon as its head has been received; status 0: it is not.
-std::string HttpServer::refusal(MHD_Connection* connection, const std::string& path, std::string_view method,
-                                int& status) const {
-  const auto refuse = [&](int code, std::string sentence) {
-    status = code;
-    return sentence;
-  };
-  const std::string host = header(connection, "Host"), origin = header(connection, "Origin");
-  if (count_headers(connection, "Host") != 1) return refuse(MHD_HTTP_BAD_REQUEST, "Host: must be given once");
-  if (!is_own_host(host, options_.address))
-    return refuse(MHD_HTTP_FORBIDDEN, "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
-  if (count_headers(connection, "Origin") > 0 && origin != "http://" + host)
-    return refuse(MHD_HTTP_FORBIDDEN, "Origin: requests of other pages are refused");
-  const std::string methods = allowed(path);
-  if (methods.empty()) return refuse(MHD_HTTP_NOT_FOUND, "there is nothing at this path");
-  if (method == "OPTIONS") return refuse(MHD_HTTP_NO_CONTENT, "");
-  const HttpRoute* const found = route(method, path);
-  if (found == nullptr) return refuse(MHD_HTTP_METHOD_NOT_ALLOWED, "the method must be one of " + methods);
-  if (found->needs_token && !options_.token.empty() &&
-      !equal_in_constant_time(header(connection, "Authorization"), "Bearer " + options_.token))
-    return refuse(MHD_HTTP_UNAUTHORIZED, "Authorization: must be Bearer and the token that maki serve printed");
-  if (method != "POST") return "";
-  if (!is_json_type(header(connection, "Content-Type")))
-    return refuse(MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json");
-  const std::string length = header(connection, "Content-Length");
-  if (length.size() > 9 || (!length.empty() && std::strtoul(length.c_str(), nullptr, 10) > kMaxHttpBody))
-    return refuse(MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
-  return "";
+// Cuts off clients that send too slowly.
+void HttpServer::keep_time() {
+  constexpr std::string_view kTooSlow =
+      "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  while (!stopping_) {
+    std::this_thread::sleep_for(kTick);
+    options_.tick();
+    const std::lock_guard lock(mutex_);
+    for (auto& [connection, client] : clients_) {
+      if (HttpClock::now() < client.deadline) continue;
+      client.deadline = HttpClock::time_point::max();
+      // Nothing else is being sent on a connection whose request has not been received.
+      ::send(client.socket, kTooSlow.data(), kTooSlow.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      shutdown(client.socket, SHUT_RDWR);
+    }
+  }
 }
 
 }  // namespace maki

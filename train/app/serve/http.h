@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <microhttpd.h>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -16,22 +17,14 @@
 
 #include "autograd/core/check.h"
 
-struct MHD_Connection;
-struct MHD_Daemon;
-
 namespace maki {
 
 /// A request is refused: an HTTP status of 4xx or 5xx, and a sentence.
 class HttpError : public Error {
  public:
-  HttpError(int status, const std::string& sentence) : Error(sentence), status_(status) {}
-  int status() const { return status_; }
-
- private:
-  int status_;
+  HttpError(int its_status, const std::string& sentence) : Error(sentence), status(its_status) {}
+  int status;
 };
-/// The body of such an answer: {"error":{"message","type","param":null,"code":null}}.
-std::string error_json(int status, std::string_view sentence);
 
 struct HttpRequest {
   std::string path, body, last_event_id;
@@ -40,20 +33,20 @@ struct HttpRequest {
 
 /// A request that has been received, and its answer: whole, or a stream of parts.
 ///
-/// Thread safety: may be used by several threads. What is sent after the end of the answer, or after the client has
+/// Thread safety: may be used by several threads. What is written after the end of the answer, or after the client has
 /// gone, is dropped.
 class HttpExchange {
  public:
   /// The whole answer.
   void answer(int status, const char* type, std::string body);
-  void refuse(const HttpError& error);
   /// A stream of server-sent events. Parts are sent as soon as the client takes them.
   void begin_stream();
   void write(std::string_view part);
   void end();
+  /// Answers {"error":{"message","type","param":null,"code":null}}, in a stream as its last event. The status is that
+  /// of an HttpError, 400 for another Error, and 5xx if the fault is not that of the request.
+  void refuse(const std::exception& error);
 
-  /// Whether the answer has begun.
-  bool begun() const;
   /// Whether the client has closed the connection, or the server ends.
   bool gone() const;
   /// The bytes that have been written and that the client has not taken yet.
@@ -61,27 +54,22 @@ class HttpExchange {
 
  private:
   friend class HttpServer;
-  friend struct HttpCallbacks;
   void wake();
-  void send_comment_if_idle();
-  void close();
 
   mutable std::mutex mutex_;
   MHD_Connection* connection_ = nullptr;  // null: the client has gone
-  int socket_ = -1;
-  HttpRequest request_;
-  int status_ = 0;  // 0: there is no answer yet
+  int status_ = 0;                        // 0: there is no answer yet
   const char* type_ = "";
   std::string data_;  // of the answer, not yet sent
-  bool suspended_ = false, stream_ = false, ended_ = false, dispatched_ = false;
-  std::chrono::steady_clock::time_point last_write_;
+  bool received_ = false, suspended_ = false, stream_ = false, ended_ = false;
+  HttpRequest request_;
 };
 
 struct HttpRoute {
   const char *method, *path;
   bool needs_token;
   /// Called in the thread that polls, so it must be quick. Answers, or keeps the exchange for another thread that will.
-  /// An Error that it throws refuses the request: an HttpError with its status, others with 400.
+  /// What it throws refuses the request.
   std::function<void(const HttpRequest&, const std::shared_ptr<HttpExchange>&)> handle;
 };
 
@@ -92,20 +80,15 @@ struct HttpOptions {
   std::function<void()> tick;         ///< called four times per second, in a thread of its own; must not throw
 };
 
-/// The limits of what clients send.
+/// The limits of what clients send, and the time that they have for sending it.
 inline constexpr std::size_t kMaxHttpBody = 1 << 20, kMaxHttpHead = 32 << 10;
 inline constexpr unsigned kMaxHttpConnections = 128;
-/// The time that a client has for sending a request.
 inline constexpr std::chrono::seconds kHttpReceiveTime{10};
 
-/// Whether a request with this Host header is for this server: a loopback name or address, or the one that the server
-/// listens on (any numeric address if it listens on all), with or without a port. Any other name may be that of a
-/// foreign page that was made to resolve to this machine.
-bool is_own_host(std::string_view host, std::string_view address);
-/// Whether the address is one that only this machine reaches.
-bool is_loopback(const std::string& address);
-/// Whether both are equal, in a time that does not depend on how much of them is.
-bool equal_in_constant_time(std::string_view a, std::string_view b);
+/// Whether a Host header, with or without a port, means this server: a loopback name or address, or the address that it
+/// listens on (any numeric one if it listens on all). Another name may be that of a foreign page that was made to
+/// resolve to this machine.
+bool is_own_host(std::string_view host, const std::string& address);
 
 class HttpServer {
  public:
@@ -118,32 +101,31 @@ class HttpServer {
 
   /// http://ADDRESS:PORT/
   std::string url() const;
-  std::int64_t port() const { return port_; }
 
  private:
-  friend struct HttpCallbacks;
+  using Exchange = std::shared_ptr<HttpExchange>;
   struct Client {
     int socket;
     std::chrono::steady_clock::time_point deadline;  // for the rest of the request
-    bool first;                                      // request on this connection
+    Exchange exchange = {};                          // of a request that has been received
   };
-  void listen();
-  void start();
-  void keep_time();
-  void close_overdue();
-  std::vector<std::shared_ptr<HttpExchange>> exchanges();
-  std::string refusal(MHD_Connection* connection, const std::string& path, std::string_view method, int& status) const;
+  // These are called by the thread that polls.
+  static MHD_Result handle(void* server, MHD_Connection* connection, const char* url, const char* method,
+                           const char* version, const char* data, std::size_t* size, void** state);
+  static void connected(void* server, MHD_Connection* connection, void** state, MHD_ConnectionNotificationCode code);
+  static void completed(void* server, MHD_Connection* connection, void** state, MHD_RequestTerminationCode code);
+  MHD_Result begin(MHD_Connection* connection, const std::string& path, std::string_view method, void** state) const;
+  void check_head(MHD_Connection* connection, const std::string& path, std::string_view method) const;
+  void dispatch(MHD_Connection* connection, std::string_view method, const Exchange& exchange);
   const HttpRoute* route(std::string_view method, std::string_view path) const;
-  std::string allowed(std::string_view path) const;
+  std::string methods(std::string_view path) const;
+  void keep_time();
 
   HttpOptions options_;
   std::vector<HttpRoute> routes_;
-  int listening_ = -1;
-  std::int64_t port_ = 0;
   MHD_Daemon* daemon_ = nullptr;
-  std::mutex mutex_;  // of the following two
+  std::mutex mutex_;
   std::map<MHD_Connection*, Client> clients_;
-  std::vector<std::weak_ptr<HttpExchange>> live_;
   std::atomic<bool> stopping_ = false;
   std::thread clock_;
 };

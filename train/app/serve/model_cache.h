@@ -3,11 +3,10 @@
 // Thread safety: none.
 #pragma once
 
-#include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
+#include <utility>
 
 #include "train/app/serve/served_runs.h"
 #include "train/loop/without_dropout.h"
@@ -18,12 +17,10 @@ namespace maki {
 struct ServedModel {
   explicit ServedModel(const std::string& path) : loaded(path) {}
 
-  /// The model, if it continues a text. Throws HttpError.
+  /// The model, if it continues a text. Throws Error.
   const Generator& generator() const;
   /// The model without dropout, for passes that are recorded.
   const Model& without_dropout() const;
-  /// The memory of the state of a text, in bytes.
-  std::int64_t state_bytes() const;
 
   LoadedModel loaded;
 
@@ -36,18 +33,14 @@ class ModelCache {
   /// Requires: the runs outlive the cache.
   explicit ModelCache(const ServedRuns& runs) : runs_(runs) {}
 
-  /// The model NAME or NAME@STEP. Which checkpoint that is, and whether it is still the same file, is looked up each
-  /// time. Throws HttpError.
+  /// The model NAME or NAME@STEP. Which file that is, and whether it has changed, is looked up each time. Throws what
+  /// ServedRuns::checkpoint() and LoadedModel throw.
   std::shared_ptr<const ServedModel> get(const std::string& name);
 
  private:
-  struct Entry {
-    std::string path;
-    struct stat file;
-    std::shared_ptr<const ServedModel> model;
-  };
   const ServedRuns& runs_;
-  std::list<Entry> entries_;  // the one that was used last is the first
+  // By what identifies a file; the one that was used last is the first.
+  std::list<std::pair<std::string, std::shared_ptr<const ServedModel>>> models_;
 };
 
 }  // namespace maki

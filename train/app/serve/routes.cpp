@@ -1,5 +1,7 @@
 #include "train/app/serve/routes.h"
 
+#include <random>
+
 #include "data/io/number.h"
 #include "train/app/serve/page_files.h"
 
@@ -10,18 +12,9 @@ using Exchange = std::shared_ptr<HttpExchange>;
 
 constexpr const char* kJson = "application/json";
 
-std::string_view required(const HttpRequest& request, const char* name) {
+std::string parameter(const HttpRequest& request, const char* name, const char* otherwise) {
   const auto found = request.query.find(name);
-  check(found != request.query.end(), "{0}: must be given, as in {1}?{0}=NAME", name, request.path);
-  return found->second;
-}
-
-// An event stream that a browser connects again says how far it has come.
-std::int64_t cursor(const HttpRequest& request) {
-  const auto after = request.query.find("after");
-  std::string text = after == request.query.end() ? "0" : after->second;
-  if (!request.last_event_id.empty()) text = request.last_event_id;
-  return parse_integer("after", text, 0, kMaxSeed);
+  return found == request.query.end() ? otherwise : found->second;
 }
 
 void page(const HttpRequest& request, const Exchange& exchange) {
@@ -39,12 +32,16 @@ std::vector<HttpRoute> routes(Served& served) {
     };
   };
   const auto events = [&served](const HttpRequest& request, const Exchange& exchange) {
-    served.events.add(served.runs.run(required(request, "run")), cursor(request), exchange);
+    const std::string after = parameter(request, "after", "0");
+    // A browser that connects again says how far it has come.
+    const std::string& cursor = request.last_event_id.empty() ? after : request.last_event_id;
+    const RunDirectory run = served.runs.run(parameter(request, "run", ""));
+    served.events.add(run, parse_integer("after", cursor, 0, kMaxSeed), exchange);
   };
   const auto complete = [&served](const HttpRequest& request, const Exchange& exchange) {
-    CompletionRequest completion = parse_completion(request.body);
-    if (completion.model.empty()) completion.model = served.runs.only_name();
-    served.engine.complete(std::move(completion), exchange);
+    static std::random_device device;
+    constexpr std::uint64_t kSeeds = 1'000'000'000;  // numbers that people can type
+    served.engine.complete(parse_completion(request.body, device() % kSeeds), exchange);
   };
   const auto no_chat = [](const HttpRequest&, const Exchange&) {
     fail("messages: these models continue a text and were not trained on conversations; use /v1/completions");

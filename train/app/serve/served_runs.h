@@ -21,8 +21,8 @@ class ServedRuns {
 
   /// The run of this name. Throws HttpError.
   RunDirectory run(std::string_view name) const;
-  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP; that of the only
-  /// run if the text is empty. Throws HttpError if there is none, CheckpointError if it cannot be read.
+  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP. Throws Error if
+  /// there is none, CheckpointError if it cannot be read.
   std::string checkpoint(std::string_view model) const;
 
   std::string runs_json() const;    ///< GET /api/runs
@@ -33,14 +33,10 @@ class ServedRuns {
     std::string name, path;
   };
   std::vector<Named> list() const;
-  static Json describe(const Named& named);
 
   std::string path_;
   bool single_;
 };
-
-/// Whether a process trains this run: it holds the lock. Looks at the locks of the system, and takes none.
-bool is_running(const RunDirectory& run);
 
 /// What is known of a run beside its measurements, for the curve.
 Json start_json(const RunDirectory& run);

@@ -42,7 +42,8 @@ void check_token(const std::string& token) {
 int serve(ServeOptions o) {
   if (o.address == "localhost") o.address = "127.0.0.1";
   if (!o.token.empty()) check_token(o.token);
-  if (o.token.empty() && !is_loopback(o.address)) o.token = new_token();
+  const bool is_loopback = o.address.starts_with("127.") || o.address == "::1";
+  if (o.token.empty() && !is_loopback) o.token = new_token();
   if (o.threads != 0) set_threads(o.threads);
   const DeferInterrupts deferred;
   Served served(o.path);
