@@ -241,11 +241,12 @@ MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path
     (*exchange)->connection_ = connection;
     (*exchange)->request_.path = path;
     (*exchange)->request_.last_event_id = header(connection, "Last-Event-ID");
-    const auto add = [](void* query, MHD_ValueKind, const char* key, const char* value) {
-      static_cast<HttpRequest*>(query)->query.insert_or_assign(key, value == nullptr ? "" : value);
+    const auto add = [](void* query, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
+                        std::size_t size) {
+      static_cast<HttpRequest*>(query)->query.insert_or_assign({key, key_size}, std::string(value, value + size));
       return MHD_YES;
     };
-    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
+    MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
     *state = exchange.release();
     return MHD_YES;
   } catch (const std::exception& error) {
