@@ -58,7 +58,8 @@ TEST_CASE("completions are what generate writes, whole and as a stream", "[serve
     const json last = json::parse(stream.events().at(stream.events().size() - 2));
     REQUIRE(last.at("usage") == answer.at("usage"));
     for (int i = 0; i < 3; ++i) {
-      const json &text = expected.at(static_cast<std::size_t>(i)), &choice = answer["choices"][i];
+      const json &text = expected.at(static_cast<std::size_t>(i)),
+                 &choice = answer["choices"].at(static_cast<std::size_t>(i));
       REQUIRE(choice.at("index") == i);
       REQUIRE(choice.at("text") == text.at("text"));
       REQUIRE(choice.at("finish_reason") == "length");

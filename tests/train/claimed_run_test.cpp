@@ -64,6 +64,17 @@ const std::string kConfig = "seed = 1\n";
 
 }  // namespace
 
+TEST_CASE("whether a run is locked is seen without a lock") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder.path());
+  REQUIRE_FALSE(RunLock::is_held(run));
+  {
+    const RunLock lock(run);
+    REQUIRE(RunLock::is_held(run));
+  }
+  REQUIRE_FALSE(RunLock::is_held(run));
+}
+
 TEST_CASE("whenever a second start claims the directory of a first one, exactly one has it, and can use it") {
   for (const bool exists : {false, true}) {
     for (int before = 0;; ++before) {
