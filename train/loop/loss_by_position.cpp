@@ -34,6 +34,17 @@ std::vector<double> target_losses(const ObservedLogits& logits, std::span<const 
   return losses;
 }
 
+// That the losses of single targets belong to the loss is not taken on trust.
+void require_same_sum(const std::vector<double>& losses, double loss) {
+  constexpr double kMaxError = 1e-3;  // as a share of the loss: far above rounding, far below any mistake
+  double sum = 0;
+  for (const double x : losses) sum += x;
+  if (!(std::abs(sum - loss) <= kMaxError * std::max(1.0, std::abs(loss))))
+    throw std::logic_error("by position: the probabilities do not give the loss of this model");
+}
+
+}  // namespace
+
 void add_losses(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions) {
   const auto targets = batch.targets.values<std::int32_t>();
   const auto length = static_cast<std::size_t>(batch.targets.shape()[1]);
@@ -47,24 +58,12 @@ void add_losses(const Batch& batch, const std::vector<double>& losses, std::vect
   }
 }
 
-// That the losses of single targets belong to the loss is not taken on trust.
-void require_same_sum(const std::vector<double>& losses, double loss) {
-  constexpr double kMaxError = 1e-3;  // as a share of the loss: far above rounding, far below any mistake
-  double sum = 0;
-  for (const double x : losses) sum += x;
-  if (!(std::abs(sum - loss) <= kMaxError * std::max(1.0, std::abs(loss))))
-    throw std::logic_error("by position: the probabilities do not give the loss of this model");
-}
-
-}  // namespace
-
-std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
-                                                          std::int64_t most, const StopRequest& stop) {
+bool visit_target_losses(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
+                         const std::function<void(const Batch&, const std::vector<double>&)>& use) {
   const ProductPrecision precision(model.precision);
   Tape tape;
   ObservedLogits logits(tape);
-  std::vector<PositionLoss> positions;
-  const auto use = [&](const Batch& batch, State* carried) {
+  return visit_batches(model, task, part, most, stop, [&](const Batch& batch, State* carried) {
     logits.forget();
     Tensor loss;
     {
@@ -74,9 +73,15 @@ std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, co
     const std::vector<double> losses = target_losses(logits, batch.targets.values<std::int32_t>());
     require_same_sum(losses, loss.item());
     tape.clear();
-    add_losses(batch, losses, positions);
-  };
-  if (!visit_batches(model, task, part, most, stop, use)) return std::nullopt;
+    use(batch, losses);
+  });
+}
+
+std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
+                                                          std::int64_t most, const StopRequest& stop) {
+  std::vector<PositionLoss> positions;
+  const auto use = [&](const Batch& batch, const std::vector<double>& losses) { add_losses(batch, losses, positions); };
+  if (!visit_target_losses(model, task, part, most, stop, use)) return std::nullopt;
   return positions;
 }
 

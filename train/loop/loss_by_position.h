@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,15 @@ struct PositionLoss {
   double sum = 0;  ///< nats
   std::int64_t targets = 0;
 };
+
+/// Adds the losses of a batch's targets [B, T] to those of their positions.
+void add_losses(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions);
+
+/// Calls use() with each of the batches that mean_loss() covers and the losses in nats of its targets, in their order,
+/// without those that are ignored. Requires, and throws, what the function below does; returns false if `stop` was
+/// requested.
+bool visit_target_losses(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
+                         const std::function<void(const Batch& batch, const std::vector<double>& losses)>& use);
 
 /// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch (from 0).
 /// Requires: the targets of the task are [B, T], and the model has no dropout, because its passes are recorded
