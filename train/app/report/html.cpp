@@ -77,12 +77,13 @@ std::string html_figure(const std::string& content, std::string_view caption) {
 }
 
 std::string svg_element(const std::string& document) {
-  // HTML wants whole pixels in the attributes of an element's size, and a style sheet does not.
-  const std::size_t begin = document.find("<svg"), width = document.find(" width=", begin),
-                    box = document.find(" viewBox", width);
-  const std::string size = document.substr(width + 8, document.find('"', width + 8) - width - 8);
-  return fmt::format("<div class=\"picture\">{} style=\"width:{}px\"{}</div>", document.substr(begin, width - begin),
-                     size, document.substr(box));
+  // HTML wants whole pixels where SVG does not.
+  std::string svg = document.substr(document.find("<svg"));
+  for (const char* const name : {" width=\"", " height=\""}) {
+    const std::size_t begin = svg.find(name) + std::string_view(name).size(), end = svg.find('"', begin);
+    svg.replace(begin, end - begin, fmt::format("{:.0f}", std::stod(svg.substr(begin, end - begin))));
+  }
+  return "<div class=\"picture\">" + svg + "</div>";
 }
 
 std::string html_page(std::string_view title, const PageLanguage& language, const std::string& body) {

@@ -94,10 +94,11 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
   const std::int64_t length = read.batch.targets.shape()[1];
   const std::int64_t rows = std::clamp<std::int64_t>(kShownTokens / length, 1, read.batch.targets.shape()[0]);
-  std::string text, token;
-  double bits = 0;
+  std::string text;
   std::size_t next = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
+    std::string token;
+    double bits = 0;
     text += "<div class=\"text\">" + html_text(text_of(tokenizer, {row_of(read.batch.ids, row).front()}));
     for (const std::int32_t id : row_of(read.batch.targets, row)) {
       if (id == kIgnoredTarget) continue;
