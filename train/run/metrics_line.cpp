@@ -36,8 +36,11 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t x, const string_t&) override { return number(x); }
   bool string(string_t& text) override {
     value();
-    if (depth_ == 1 && name_ == "kind") line_.kind = std::move(text);
-    if (depth_ == 1 && name_ == "text") line_.text = std::move(text);
+    if (depth_ == 1 && name_ == "kind") {
+      line_.kind = std::move(text);
+    } else if (depth_ == 1 && name_ == "text") {
+      line_.text = std::move(text);
+    }
     return true;
   }
   bool start_object(std::size_t) override {

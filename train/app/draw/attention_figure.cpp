@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
   std::vector<std::string> labels;
+  labels.reserve(tokens.size());
   for (const std::string& token : tokens) labels.push_back(token_label(token));
   return labels;
 }
