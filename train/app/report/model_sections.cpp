@@ -73,9 +73,19 @@ ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path
       {.own = state.config.val_fraction > 0, .labels = state.labels, .ngram_counts = state.ngram_counts});
 }
 
-void read_validation(ReadModel& read) {
+// A batch of an evaluation takes a third of the time of one in training.
+std::int64_t affordable_batches(const MeasuredRun& run) {
+  constexpr double kSeconds = 0.5;
+  const Config& c = run.state.config;
+  if (run.history.steps().empty()) return 1;
+  const double per_second = 3 * run.history.steps().back().tokens_per_second;
+  return std::clamp<std::int64_t>(
+      std::llround(kSeconds * per_second / static_cast<double>(c.batch_size * c.block_size)), 1, kReadBatches);
+}
+
+void read_validation(const MeasuredRun& run, ReadModel& read) {
   const ModelWithoutDropout copy(read.loaded);
-  visit_target_losses(*copy.model, *read.task, Part::val, kReadBatches, {},
+  visit_target_losses(*copy.model, *read.task, Part::val, affordable_batches(run), {},
                       [&](const Batch& batch, const std::vector<double>& losses) {
                         add_losses(batch, losses, read.positions);
                         for (const std::int32_t id : batch.targets.values<std::int32_t>())
@@ -354,7 +364,7 @@ std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
     html += facts(read, say);
     if (read.task->eval_batches(Part::val) == 0) return std::string();
     if (task.labels) return confusion(read, say);
-    read_validation(read);
+    read_validation(run, read);
     if (task.predicts_next) add([&] { return surprise(read, say) + by_position(read, say); });
     if (task.reads_source()) add([&] { return translations(read, say); });
     if (task.fills_masks) add([&] { return filled_masks(read, say); });
