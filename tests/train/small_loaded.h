@@ -48,6 +48,7 @@ inline std::vector<SmallModel> small_language_models() {
   add("linear, elu", "linear", [](Config& c) { c.attention = "elu"; });
   add("linear, softmax", "linear", [](Config& c) { c.attention = "softmax"; });
   add("linear, random", "linear", [](Config& c) { c.attention = "random:8"; });
+  add("linear, nystrom", "linear", [](Config& c) { c.attention = "nystrom:6"; });
   add("linear, prior", "linear", [](Config& c) { c.ngram_prior = 3; });
   add("transformer-xl", "transformer-xl", [](Config&) {});
   add("transformer-xl, prior", "transformer-xl", [](Config& c) { c.ngram_prior = 3; });
