@@ -15,9 +15,8 @@ struct PositionLoss {
 };
 
 /// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch (from 0).
-/// Requires: the targets of the task are [B, T], and the model has no dropout, because its passes are recorded
-/// (ModelWithoutDropout). The result is nullopt if `stop` is requested. Throws std::logic_error if
-/// the probabilities do not give the loss of the model, which would be a defect of maki.
+/// Requires: the targets of the task are [B, T]. The result is nullopt if `stop` is requested. Throws std::logic_error
+/// if the probabilities do not give the loss of the model, which would be a defect of maki.
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
                                                           std::int64_t most, const StopRequest& stop = {});
 

@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/loop/attention_maps.h"
 
@@ -111,6 +112,11 @@ InsideRequest parse_inside_request(std::string_view body) {
         "temperature: must be a number above 0; got {}; omit it for 1", inside_value(value));
   request.options.temperature = value.get<double>();
   return request;
+}
+
+std::string answer_inside(const InsideRequest& request, const LoadedModel& loaded) {
+  const std::vector<std::int32_t> ids = encode_text(loaded, request.text, "text", Unknown::error);
+  return inside_json(request, loaded, look_inside(loaded, ids, request.options));
 }
 
 std::string inside_json(const InsideRequest& request, const LoadedModel& loaded, const InsideModel& inside) {
