@@ -92,6 +92,7 @@ std::vector<ObservedAttention> observe_attention(const std::function<void()>& fo
     forward();
   }
   std::vector<ObservedAttention> observed;
+  observed.reserve(calls.size());
   for (const Call& call : calls) observed.push_back(unpacked(call, heads_per_kv_head));
   return observed;
 }

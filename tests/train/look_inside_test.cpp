@@ -101,6 +101,16 @@ TEST_CASE("what is inside a model agrees with its attention maps and with genera
   }
 }
 
+TEST_CASE("every kind of model shows its layers, unless it reads a source") {
+  for (const SmallModel& small : every_small_model()) {
+    INFO(small.name);
+    const SmallTrainer trained(small.config);
+    const auto parts = trained.trainer.model().forward_parts(tensor<std::int32_t>(std::vector{1, 2, 3}, {1, 3}));
+    REQUIRE(parts.has_value() == can_look_inside(small.config));
+    if (parts) REQUIRE(std::ssize(parts->streams) == small.config.n_layer + 1);
+  }
+}
+
 TEST_CASE("the stream before the first block is the sum of embeddings and positions") {
   const TemporaryFolder folder;
   for (const auto& [kind, has_vectors] :

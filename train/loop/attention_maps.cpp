@@ -57,6 +57,7 @@ constexpr Table kSourceAttention("kind", kSourceRows);
 
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
   std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (const std::int32_t id : ids) tokens.emplace_back(id < tokenizer.vocab_size() ? tokenizer.bytes(id) : kMask);
   return tokens;
 }

@@ -97,9 +97,9 @@ InsideModel look_inside(const LoadedModel& loaded, const std::vector<std::int32_
         parts = loaded.model->forward_parts(tensor(ids, {1, tokens}));
       },
       config.heads_per_kv_head());
-  if (!parts || std::ssize(parts->streams) != config.n_layer + 1 ||
-      (!calls.empty() && std::ssize(calls) != config.n_layer))
-    throw std::logic_error("look inside: this model does not show its layers");
+  const std::int64_t layers = config.n_layer, seen = std::ssize(calls);
+  if (!parts || std::ssize(parts->streams) != layers + 1 || (seen != 0 && seen != layers))
+    throw std::logic_error("look inside: this kind of model does not show its layers");
   InsideModel inside{.ids = ids,
                      .tokens = token_bytes(*loaded.tokenizer, ids),
                      .embedding = reshape(parts->embedding, {tokens, -1}).detach(),
