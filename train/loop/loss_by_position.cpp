@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "autograd/tape.h"
+#include "autograd/recording.h"
 #include "data/dataset/window_batches.h"
 #include "data/io/number.h"
 #include "train/loop/evaluate.h"
@@ -21,7 +21,6 @@ std::vector<double> target_losses(const ObservedLogits& logits, std::span<const 
   std::vector<std::int32_t> ids(targets.begin(), targets.end());
   if (rows != std::ssize(ids)) std::erase(ids, kIgnoredTarget);
   if (rows != std::ssize(ids)) throw std::logic_error("by position: the logits of this model are of other tokens");
-  const AsRecorded rounding;
   std::vector<double> losses;
   for (std::int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const std::int64_t end = std::min(begin + kRowsAtOnce, rows);
@@ -45,7 +44,7 @@ void require_same_sum(const std::vector<double>& losses, double loss) {
 
 }  // namespace
 
-void add_losses(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions) {
+void add_to_positions(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions) {
   const auto targets = batch.targets.values<std::int32_t>();
   const auto length = static_cast<std::size_t>(batch.targets.shape()[1]);
   positions.resize(std::max(positions.size(), length));
@@ -61,18 +60,13 @@ void add_losses(const Batch& batch, const std::vector<double>& losses, std::vect
 bool visit_target_losses(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
                          const std::function<void(const Batch&, const std::vector<double>&)>& use) {
   const ProductPrecision precision(model.precision);
-  Tape tape;
-  ObservedLogits logits(tape);
+  const AsRecorded rounding;
+  ObservedLogits logits;
   return visit_batches(model, task, part, most, stop, [&](const Batch& batch, State* carried) {
     logits.forget();
-    Tensor loss;
-    {
-      const Recording on(tape, RandomContext{});
-      loss = model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried);
-    }
+    const Tensor loss = model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried);
     const std::vector<double> losses = target_losses(logits, batch.targets.values<std::int32_t>());
     require_same_sum(losses, loss.item());
-    tape.clear();
     use(batch, losses);
   });
 }
@@ -80,7 +74,9 @@ bool visit_target_losses(const Model& model, const Task& task, Part part, std::i
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
                                                           std::int64_t most, const StopRequest& stop) {
   std::vector<PositionLoss> positions;
-  const auto use = [&](const Batch& batch, const std::vector<double>& losses) { add_losses(batch, losses, positions); };
+  const auto use = [&](const Batch& batch, const std::vector<double>& losses) {
+    add_to_positions(batch, losses, positions);
+  };
   if (!visit_target_losses(model, task, part, most, stop, use)) return std::nullopt;
   return positions;
 }

@@ -25,7 +25,6 @@
 #include "train/loop/loss_by_position.h"
 #include "train/loop/tasks.h"
 #include "train/loop/translate.h"
-#include "train/loop/without_dropout.h"
 #include "train/run/values_by_name.h"
 
 namespace maki {
@@ -84,10 +83,9 @@ std::int64_t affordable_batches(const MeasuredRun& run) {
 }
 
 void read_validation(const MeasuredRun& run, ReadModel& read) {
-  const ModelWithoutDropout copy(read.loaded);
-  visit_target_losses(*copy.model, *read.task, Part::val, affordable_batches(run), {},
+  visit_target_losses(*read.loaded.model, *read.task, Part::val, affordable_batches(run), {},
                       [&](const Batch& batch, const std::vector<double>& losses) {
-                        add_losses(batch, losses, read.positions);
+                        add_to_positions(batch, losses, read.positions);
                         for (const std::int32_t id : batch.targets.values<std::int32_t>())
                           if (id >= 0 && id < read.loaded.tokenizer->vocab_size()) ++read.counts[id];
                         if (!read.losses.empty()) return;

@@ -6,7 +6,6 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
-#include "data/dataset/masking.h"
 #include "data/io/number.h"
 #include "train/app/draw/attention_figure.h"
 #include "train/app/progress.h"
@@ -34,27 +33,11 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
   return numbers;
 }
 
-// A text that stands alone, such as a sentence to translate.
-std::vector<std::int32_t> encode_line(const char* name, const std::string& text, const Tokenizer& tokenizer,
-                                      Unknown policy) {
-  return text.empty() ? std::vector<std::int32_t>()
-                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, policy));
-}
-
-// The prompt of a model that reads one text.
-std::vector<std::int32_t> encode_prompt(const AttendOptions& o, const LoadedModel& loaded) {
-  const Tokenizer& tokenizer = *loaded.tokenizer;
-  if (task_rule(loaded.state.config).fills_masks && o.prompt.find(kMask) != std::string::npos)
-    return encode_masked(tokenizer, o.prompt, "prompt", o.reading.policy()).ids;
-  if (loaded.model->as_encoder() != nullptr) return encode_line("prompt", o.prompt, tokenizer, o.reading.policy());
-  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.reading.policy()));
-}
-
 // What the model writes for this source, or the target that was given. At most 64 tokens, so that a text that does not
 // end leaves the cells of the picture large enough to be seen.
 std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.reading.policy());
+  if (o.target) return encode_line(*loaded.tokenizers.target, *o.target, "target", o.reading.policy());
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -69,12 +52,12 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
     check(o.kind.empty() && !o.target,
           "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
           loaded.path, loaded.model->kind());
-    return attention_maps(loaded, encode_prompt(o, loaded));
+    return attention_maps(loaded, encode_text(loaded, o.prompt, "prompt", o.reading.policy()));
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
   check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
         nearest_hint(kind, kinds));
-  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.reading.policy());
+  const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
   return attention_maps(loaded, kind, source, target_of(o, loaded, source));
 }
 
