@@ -100,7 +100,8 @@ const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, mi
 const setting = (name) => document.querySelector(`main [name=${name}]`).value;
 const language = () => settings.get('lang') ?? (navigator.language.startsWith('ja') ? 'ja' : 'en');
 const text = (name, values) => kTexts[name][Number(language() === 'ja')].replace(/\{(\w+)\}/g, (_, key) => values[key]);
-const format = (value, digits = 4) => value.toLocaleString(language(), { maximumSignificantDigits: digits });
+const format = (value, digits = 4) => value.toLocaleString(language(), { maximumSignificantDigits: digits,
+  notation: value && Math.abs(value) < 1e-4 ? 'scientific' : 'standard' });
 const percent = (p) => (p > 0 && p < 1e-4 ? '< 0.01 %' : `${(100 * p).toFixed(p < 0.01 ? 2 : 1)} %`);
 // A token as it is shown: blanks and ends of lines can be seen.
 const visible = (token) => token.replaceAll(' ', '␣').replaceAll('\n', '↵').replaceAll('\t', '⇥') || '∅';
@@ -290,7 +291,7 @@ function take({ event, id, data }) {
 function redrawSoon() {
   redrawing ||= setTimeout(() => {
     [redrawing, drawn] = [0, Date.now()];
-    if (view === 'watch' && !document.hidden) drawWatch();
+    if (!document.hidden && (view === 'watch' || (view === 'inside' && !answer))) draw();
   }, Math.max(0, drawn + kRedraw - Date.now()));
 }
 
@@ -339,7 +340,8 @@ function drawWatch() {
     { name: 'bestPossible', value: start.best_possible_loss }].filter(({ value }) => value);
   draw('loss', { lines: losses, levels, logUp: setting('yscale') === 'log' });
   find('key').replaceChildren(...[...losses, ...levels].map(({ name }) => el('li', { className: name }, text(name))));
-  for (const name of ['learningRate', 'gradientNorm', 'speed']) draw(name);
+  draw('learningRate', { lines: [{ name: 'smooth', points: curves.learningRate.points }] });
+  for (const name of ['gradientNorm', 'speed']) draw(name);
   drawSamples();
 }
 
@@ -661,10 +663,11 @@ async function look() {
   drawSteps();
 }
 function drawInside() {
-  find('inside-text').value ||= text('beginning');
+  const box = find('inside-text');
+  box.value ||= (old || record.samples.at(-1)?.text || '').trim().slice(0, 40); // texts that the model can read
   clearTimeout(timer);
-  if (run.can_look_inside) timer = setTimeout(look, kAskAfter);
-  else say('problem', text('cannotLook'));
+  if (!run.can_look_inside) say('problem', text('cannotLook'));
+  else if (box.value) timer = setTimeout(look, kAskAfter);
 }
 find('look').onsubmit = (event) => { event.preventDefault(); question = ''; look(); };
 
