@@ -1,5 +1,5 @@
-# Text files that become a part of a library: maki_embed_text(<file.cpp> <header> <variable>=<file>…) writes a source that
-# defines each file as a std::string_view, which the header declares. It is written again when a file changes.
+# Text files that become a part of a library: maki_embed_text(<file.cpp> <header> <variable>=<file>…) writes a source
+# that defines each file as a std::string_view, which the header declares. It is written again when a file changes.
 function(maki_embed_text output header)
   set(files "")
   foreach(text IN LISTS ARGN)
@@ -9,7 +9,8 @@ function(maki_embed_text output header)
   list(JOIN ARGN "|" texts)
   add_custom_command(OUTPUT ${output} DEPENDS ${files} ${CMAKE_CURRENT_FUNCTION_LIST_FILE} VERBATIM
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} "-DTEXTS=${texts}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE})
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} "-DTEXTS=${texts}"
+            -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE})
 endfunction()
 
 # cmake -DOUTPUT=<file.cpp> -DHEADER=<header> "-DTEXTS=<variable>=<file>|…" -P MakiEmbed.cmake

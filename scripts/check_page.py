@@ -1,15 +1,31 @@
 #!/usr/bin/env python3
 """Checks the page of `maki serve` in headless Chromium, driven through its own protocol (CDP).
 
-usage: check_page.py URL [--metrics FILE] [--minutes M] [--screenshots DIR]
+usage: check_page.py URL [--metrics FILE] [--numbers MAKI RUN] [--minutes M] [--screenshots DIR]
 
-URL is the address that `maki serve` prints, with its token if it has one. Needs only Python and Chromium. With --metrics, the
-metrics.jsonl of the run that the page shows first and that is being trained, the time is measured that a point takes from the
-file to the screen. With --minutes, the memory of the tab is measured for that long while the run goes on.
-Prints one line per check, and exits with 1 if one fails.
+URL is the address that `maki serve` prints, with its token if it has one, such as http://127.0.0.1:8270/#token=T.
+Needs only Python and Chromium. With --metrics, the metrics.jsonl of the run that the page shows first and that is being
+trained, the time is measured that a point takes from the file to the screen. With --numbers, what the page shows of a
+run, which is not being trained, is compared with what the program prints. With --minutes, the memory of the tab is
+measured for that long while the run goes on. Prints one line per check, and exits with 1 if one fails.
 """
-import argparse, base64, json, os, pathlib, shutil, socket, statistics, struct, subprocess, sys, tempfile, threading, time
-import urllib.parse, urllib.request
+import argparse
+import base64
+import json
+import math
+import os
+import pathlib
+import shutil
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+import urllib.request
 
 OPENS_WITHIN = 200  # milliseconds
 POINT_WITHIN = 1.0  # seconds
@@ -24,8 +40,9 @@ class WebSocket:
         parts = urllib.parse.urlparse(url)
         self.socket = socket.create_connection((parts.hostname, parts.port))
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\n"
-                             f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
+        lines = [f"GET {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Upgrade: websocket", "Connection: Upgrade",
+                 f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13", "", ""]
+        self.socket.sendall("\r\n".join(lines).encode())
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             head += self.socket.recv(1)
@@ -78,7 +95,8 @@ class Tab:
                    "--disable-gpu", "--hide-scrollbars", "--enable-precise-memory-info", "--lang=en"]
         if os.geteuid() == 0:
             options.append("--no-sandbox")
-        self.process = subprocess.Popen([program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([program, *options, "about:blank"], **quiet)
         port_file = pathlib.Path(self.home, "DevToolsActivePort")
         wait(lambda: port_file.exists() and "\n" in port_file.read_text(), 30, "Chromium did not start")
         port = port_file.read_text().split()[0]
@@ -97,7 +115,8 @@ class Tab:
                 if "id" in message:
                     self.answers[message["id"]] = message
                 elif method == "Runtime.consoleAPICalled":
-                    self.console.append(" ".join(str(part.get("value", part.get("description"))) for part in params["args"]))
+                    parts = [str(part.get("value", part.get("description"))) for part in params["args"]]
+                    self.console.append(" ".join(parts))
                 elif method == "Runtime.exceptionThrown":
                     details = params["exceptionDetails"]
                     self.console.append(details.get("exception", {}).get("description") or details["text"])
@@ -139,6 +158,10 @@ class Tab:
     def type(self, text):
         self.call("Input.insertText", text=text)
 
+    def set(self, selector, value):
+        self.value(f"(() => {{ const control = document.querySelector({json.dumps(selector)});"
+                   f"control.value = {json.dumps(str(value))}; control.dispatchEvent(new Event('input')); }})()")
+
     def tab_to(self, selector, most=80):
         """Presses Tab until an element has the focus, as a user without a mouse does."""
         for _ in range(most):
@@ -174,8 +197,8 @@ def wait(condition, seconds, message):
         time.sleep(0.002)
 
 
-# The lowest contrast of text that can be seen, of WCAG: [ratio, the text]. Backgrounds that let others shine through are laid
-# upon them. Disabled controls are exempt.
+# The lowest contrast, as WCAG defines it, of visible text: [ratio, the text]. A background that lets others
+# shine through is laid upon them. Disabled controls are exempt.
 LOWEST_CONTRAST = r"""(() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const over = (colours) => {
@@ -183,22 +206,24 @@ LOWEST_CONTRAST = r"""(() => {
     for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
     return canvas.getImageData(0, 0, 1, 1).data;
   };
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
   let lowest = [99, ''];
   const measure = (foreground, element, text) => {
     const behind = [];
     for (let e = element; e; e = e.parentElement) behind.unshift(getComputedStyle(e).backgroundColor);
     const below = light(over(['Canvas', ...behind])), above = light(over(['Canvas', ...behind, foreground]));
     const ratio = (Math.max(below, above) + 0.05) / (Math.min(below, above) + 0.05);
-    if (ratio < lowest[0]) lowest = [ratio, `${element.tagName}.${element.className.baseVal ?? element.className} ${text.trim().slice(0, 40)}`];
+    const name = `${element.tagName}.${element.className.baseVal ?? element.className}`;
+    if (ratio < lowest[0]) lowest = [ratio, `${name} ${text.trim().slice(0, 40)}`];
   };
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walk.nextNode(); node; node = walk.nextNode()) {
     const element = node.parentElement, style = getComputedStyle(element);
     if (!node.data.trim() || !element.checkVisibility() || element.closest(':disabled, option')) continue;
     if (element.closest('#coloured')) { // the text that is seen is that of the text area
-      if (element.id !== 'coloured') measure(getComputedStyle(document.getElementById('text')).color, element, node.data);
+      const { color } = getComputedStyle(document.getElementById('text'));
+      if (element.id !== 'coloured') measure(color, element, node.data);
     } else measure(element.namespaceURI.endsWith('svg') ? style.fill : style.color, element, node.data);
   }
   return lowest;
@@ -216,17 +241,17 @@ class Checks:
         print(f"{'ok  ' if good else 'FAIL'}  {what}", flush=True)
 
     def run(self):
-        for name in ("opens", "point", "writes", "looks_inside", "layout", "memory", "silence"):
+        for name in ("opens", "point", "writes", "looks_inside", "numbers", "layout", "memory", "silence"):
             try:
                 getattr(self, name)()
             except (AssertionError, RuntimeError) as error:
                 self.report(False, f"{name}: {error}")
 
-    def go(self, view):
+    def go(self, view, more=""):
         base, _, fragment = self.url.partition("#")
         self.tab.call("Page.navigate", url="about:blank")
         self.tab.until("location.protocol === 'about:' && document.readyState === 'complete'")
-        self.tab.call("Page.navigate", url=f"{base}#{view}&{fragment}")
+        self.tab.call("Page.navigate", url=f"{base}#{view}{more}&{fragment}")
         self.tab.until(f"document.readyState === 'complete' && document.getElementById({view!r})?.hidden === false")
 
     def opens(self):
@@ -295,13 +320,12 @@ class Checks:
         tab.press("ArrowDown")
         label = tab.value("document.activeElement.ariaLabel")
         tab.press("Enter")
-        tab.until("!document.getElementById('stop').disabled || document.getElementById('stop').disabled", 5)
         tab.until("document.getElementById('stop').disabled", 120)
         after = tab.value("document.getElementById('text').value")
         self.report(after != before and after.startswith("Once upon a time"), f"an alternative is chosen: {label}")
         tab.press("z", 2)
         tab.press("z", 2)
-        tab.until(f"document.getElementById('text').value === {json.dumps(before)}", 5, "undo does not bring the text back")
+        tab.until(f"document.getElementById('text').value === {json.dumps(before)}", 5, "undo does not undo")
         tab.tab_to("#text")
         tab.press("a", 2)
         tab.type("Once upon a time")
@@ -343,7 +367,8 @@ class Checks:
         self.sums()
         tab.tab_to("#why button:nth-of-type(2)")
         tab.press("Enter")
-        tab.until("document.getElementById('why').hidden && document.activeElement.matches('.number')", 5, "focus is lost")
+        tab.until("document.getElementById('why').hidden && document.activeElement.matches('.number')", 5,
+                  "the focus does not return to the number")
         for name in ("layer", "head"):
             tab.value("document.getElementById('tab-inside').focus()")
             tab.tab_to(f"main [name={name}]")
@@ -355,16 +380,71 @@ class Checks:
     def sums(self):
         """The formula's right side follows from the numbers in the table below it."""
         close = self.tab.value(r"""(() => {
-          const numbers = (cell) => Number(cell.querySelector('.number')?.title ?? cell.textContent.replaceAll(',', ''));
+          const number = (cell) => Number(cell.querySelector('.number')?.title ?? cell.textContent.replaceAll(',', ''));
           const [shown] = /[-\d.eE]+$/.exec(document.querySelector('#why .formula').textContent.trim());
-          const rows = [...document.querySelectorAll('#why tbody tr')].slice(0, -1).map((row) => [...row.cells].map(numbers));
+          const lines = [...document.querySelectorAll('#why tbody tr')].slice(0, -1);
+          const rows = lines.map((line) => [...line.cells].map(number));
           const weight = document.querySelector('#why th + th').textContent === 'score';
           const score = Number(document.querySelector('#why .formula .number')?.title);
           const factor = Number(/× ([\d.]+)/.exec(document.querySelector('#why .formula').textContent)?.[1]);
           const sum = rows.reduce((all, row) => all + (weight ? Math.exp(row[1]) : row[0] * row[1]), 0);
           return [Number(shown), weight ? Math.exp(score) / sum : sum * factor];
         })()""")
-        self.report(abs(close[0] - close[1]) <= 2e-3 * max(abs(close[0]), 0.01), f"explained: {close[0]} from its parts {close[1]:.5g}")
+        self.report(abs(close[0] - close[1]) <= 2e-3 * max(abs(close[0]), 0.01),
+                    f"explained: {close[0]} is what its parts give, {close[1]:.5g}")
+
+    def numbers(self):
+        if not self.options.numbers:
+            return
+        maki, run = self.options.numbers
+        tab, prompt, seed = self.tab, "Once upon a", 7
+        chosen = f"&run={pathlib.Path(run).resolve().name}"
+
+        def printed(*arguments):
+            return json.loads(subprocess.run([maki, *arguments], check=True, capture_output=True, text=True).stdout)
+
+        self.go("watch", chosen)
+        tab.until(SHOWS_FACTS)
+        facts = tab.value("[...document.querySelectorAll('#facts div')].map((fact) => fact.innerText.split('\\n'))")
+        best = next(value for name, *_, value in facts if name == "Best")
+        loss = printed("eval", run, "--json")["val_loss"]
+        self.report(abs(float(best) - loss) < 1e-3 * loss, f"eval: {loss:.4f}, the page shows {best}")
+
+        self.go("write", chosen)
+        tab.until("!document.getElementById('continue').disabled")
+        tab.set("[name=seed]", seed)
+        tab.set("[name=max_tokens]", 40)
+        tab.value("document.getElementById('text').focus()")
+        tab.type(prompt)
+        tab.press("Enter", 2)
+        tab.until("!document.getElementById('stop').disabled || document.querySelector('#coloured .token')")
+        tab.until("document.getElementById('stop').disabled", 60)
+        shown = tab.value("[...document.querySelectorAll('#coloured .token')].map((t) => [t.textContent, t.title])")
+        answer = printed("generate", run, "--prompt", prompt, "--seed", str(seed), "--temperature", "0.8",
+                         "--top-p", "1", "--max-tokens", "40", "--logprobs", "5", "--json")
+        expected = [(entry["token"], 100 * math.exp(entry["logprob"])) for entry in answer["logprobs"]]
+        same = len(shown) == len(expected) and all(
+            text == token and abs(float(title.strip("<% ")) - percent) < 0.051
+            for (text, title), (token, percent) in zip(shown, expected))
+        self.report(same, f"generate: {len(expected)} tokens and their probabilities: {answer['text'][:30]!r}")
+
+        self.go("inside", f"{chosen}&layer=1&head=1")
+        tab.until("document.querySelector('#attention .number')")
+        tab.value(f"document.getElementById('inside-text').value = {json.dumps(prompt)};"
+                  "document.getElementById('look').requestSubmit()")
+        tab.until(f"document.querySelectorAll('#tokens .chip').length === {len(prompt)}", 10,
+                  "the tokens of the run are not characters, or are not shown")
+        tab.value("[...document.querySelectorAll('#attention .chip')].at(-1).click()")
+        weights = tab.value("[...document.querySelectorAll('#attention .chips .number')].map((b) => Number(b.title))")
+        attended = printed("attend", run, "--prompt", prompt, "--layer", "1", "--head", "1", "--json")
+        row = attended["weights"][0][0][-1]
+        error = max(abs(a - b) for a, b in zip(weights, row))
+        self.report(len(weights) == len(row) and error < 1e-6,
+                    f"attend: {len(row)} weights, largest difference {error:.1e}")
+        last = tab.value("[...document.querySelectorAll('#layers tr')].at(-1).lastChild.firstChild.title.split('\\n')")
+        softmax = tab.value("[...document.querySelectorAll('#softmax tr')].slice(1, 6)"
+                            ".map(({ cells }) => `${cells[0].innerText} ${cells[2].innerText}`)")
+        self.report(last == softmax, f"the last layer and the softmax agree: {softmax[:2]}")
 
     def picture(self, name):
         if self.options.screenshots:
@@ -411,20 +491,23 @@ class Checks:
             sizes.append(self.tab.heap() / 1e6)
         half = len(sizes) // 2
         early, late = statistics.median(sizes[:half]), statistics.median(sizes[half:])
-        self.report(late < 1.2 * early + 1, f"memory: {early:.2f} MB, then {late:.2f} MB, over {self.options.minutes} minutes")
+        self.report(late < 1.2 * early + 1,
+                    f"memory: {early:.2f} MB, then {late:.2f} MB, over {self.options.minutes} minutes")
 
     def silence(self):
         origin = urllib.parse.urlparse(self.url)
         foreign = {url for url in self.tab.requests if not url.startswith(("data:", "about:"))
                    and urllib.parse.urlparse(url).netloc != origin.netloc}
         self.report(not self.tab.console, f"console: {self.tab.console[:3] or 'no message'}")
-        self.report(not foreign, f"requests to other origins: {sorted(foreign)[:3] or 'none'} of {len(self.tab.requests)}")
+        self.report(not foreign,
+                    f"requests to other origins: {sorted(foreign)[:3] or 'none'} of {len(self.tab.requests)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("--metrics")
+    parser.add_argument("--numbers", nargs=2, metavar=("MAKI", "RUN"))
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--screenshots")
     options = parser.parse_args()
