@@ -47,7 +47,7 @@ const kTexts = {
   learned: ['The vector learned for position {row} is added.', '位置 {row} について学習したベクトルを足します。'],
   sinusoidal: ['Sines and cosines of position {row} are added.', '位置 {row} の正弦と余弦を足します。'],
   rotary: ['Nothing is added; the position rotates queries and keys instead.', '何も足さず、位置に応じてクエリとキーを回転します。'],
-  alibi: ['Nothing is added here; distance lowers a score.', 'ここでは何も足しません。離れているほどスコアを下げます。'],
+  relative: ['Nothing is added here; scores depend on the distance instead.', '何も足さず、距離に応じてスコアを変えます。'],
   none: ['This model is not told positions.', 'このモデルに位置は与えられません。'],
   attentionTitle: ['3. Tokens look at tokens', '3. トークンがほかのトークンを見る'], layer: ['Layer', '層'], head: ['Head', 'ヘッド'],
   attentionHint: ['How much “{token}” takes from each token; darker is more.', '「{token}」が各トークンから受け取る割合です。濃いほど多くなります。'],
@@ -67,7 +67,7 @@ const kTexts = {
   whyWave: ['Computed from position {row} and column {column} alone.', '位置 {row} と列 {column} だけから計算します。'],
   whyWeight: ['How much of “{seen}” flows into “{looking}”: the share of its score among the scores of the row.',
     '「{seen}」が「{looking}」に流れ込む割合です。行のスコア全体に占めるこのスコアの割合です。'],
-  whyHidden: ['“{looking}” does not see “{seen}”, which comes after it.', '「{seen}」は「{looking}」より後にあるので見えません。'],
+  whyHidden: ['“{looking}” does not see “{seen}”, so the weight is 0.', '「{looking}」に「{seen}」は見えないので、重みは 0 です。'],
   whyScore: ['How well what “{looking}” looks for (its query) fits what “{seen}” offers (its key).',
     '「{looking}」が探すもの（クエリ）に、「{seen}」が差し出すもの（キー）がどれだけ合うかを示します。'],
   whyOutput: ['The values of all tokens, mixed by their weights.', '全トークンのバリューを重みで混ぜたものです。'],
@@ -462,7 +462,7 @@ function drawColumns() {
   if (box.children.length !== count) box.replaceChildren(...Array.from({ length: count }, column));
   for (const { children: [slider, output] } of box.children) {
     slider.max = max;
-    output.value = slider.ariaLabel = text('stepName', { step: run.checkpoints[slider.value] });
+    output.value = slider.ariaLabel = text('stepName', { step: run.checkpoints[slider.value] ?? '–' });
   }
 }
 function drawWrite() {
