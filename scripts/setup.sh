@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libedit-dev libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
-          nlohmann-json3-dev libxxhash-dev libutf8proc-dev libpcre2-dev "$@")
+          nlohmann-json3-dev libxxhash-dev libutf8proc-dev libpcre2-dev libmicrohttpd-dev "$@")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "nn/generate/sampler.h"
 #include "nn/model.h"
@@ -42,6 +44,56 @@ Generated generate(const Generator& model, std::span<const std::int32_t> prompt,
 struct TextStart {
   std::span<const std::int32_t> prompt;
   std::uint64_t sample = 0;
+};
+
+/// Texts that are generated in step, each with options of its own: one pass over the weights draws a token of each. All
+/// are at the same position of their contexts. They read their prompts together until the shortest one ends, and from
+/// then on one token at a time: the next one of the prompt, or the one that was drawn. So no text needs padding or a
+/// length of its own, which a recurrent state could not have.
+class GenerationBatch {
+ public:
+  struct Text {
+    std::span<const std::int32_t> prompt;  ///< not empty; read by the constructor only
+    std::uint64_t sample = 0;
+    std::int64_t max_tokens = 200;  ///< at least 1
+    Sampling sampling = {};
+  };
+  /// Receives the index of a text, the token that was drawn, and the logits [1, vocabulary] from which it was drawn,
+  /// before the sampling options changed them. Returns whether the text goes on.
+  using Use = std::function<bool(std::size_t text, std::int32_t token, const Tensor& logits)>;
+  using Ended = std::function<void(std::size_t text, const Generated&)>;
+
+  /// Throws as generate() does. Requires: there is a text; the model outlives the batch.
+  GenerationBatch(const Generator& model, std::span<const Text> texts, bool slide_context = true);
+
+  bool running() const { return !rows_.empty(); }
+  /// Reads as many tokens as every text has, and draws the next one of each whose prompt has been read. Those that end
+  /// leave the batch, with a call of `ended`. Throws what generate() throws; the batch must then not be used again.
+  /// Requires: running().
+  void step(const Use& use, const Ended& ended);
+
+ private:
+  // A text that is being generated: one row of the state.
+  struct Row {
+    std::size_t text;               // its index
+    std::vector<std::int32_t> ids;  // the context: what the state has read of it, and what it reads next
+    std::uint64_t sample;
+    std::int64_t max_tokens;
+    bool penalizes;  // whether the history is kept
+    Sampler sampler;
+    Generated generated = {};
+    TokenHistory history = {};
+  };
+  void slide();
+  Tensor read();
+  bool draw(Row& row, const Tensor& logits, const Use& use);
+  void draw(const Tensor& logits, const Use& use, const Ended& ended);
+
+  const Generator& model_;
+  bool slide_context_;
+  std::unique_ptr<State> state_;
+  std::vector<Row> rows_;
+  std::int64_t read_ = 0;  // tokens of every context that the state has read
 };
 
 /// generate() for several texts in one batch, which costs little more time per token than a single text. Text i gets

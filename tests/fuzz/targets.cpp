@@ -4,9 +4,10 @@
 namespace maki::fuzz {
 
 std::span<const Target> targets() {
-  static const Target kTargets[] = {
-      kSafetensors, kTokenizerJson, kVocabulary, kTiktoken,   kSavedTokenizer, kNanoGptMeta, kTokenFile, kForeignTokens,
-      kLlmC,        kHuggingFace,   kContainer,  kCheckpoint, kNgramCounts,    kConfig,      kTextFile,  kJsonLines};
+  static const Target kTargets[] = {kSafetensors, kTokenizerJson, kVocabulary,    kTiktoken, kSavedTokenizer,
+                                    kNanoGptMeta, kTokenFile,     kForeignTokens, kLlmC,     kHuggingFace,
+                                    kContainer,   kCheckpoint,    kNgramCounts,   kConfig,   kTextFile,
+                                    kJsonLines,   kCompletions};
   return kTargets;
 }
 

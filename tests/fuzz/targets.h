@@ -6,6 +6,7 @@
 namespace maki::fuzz {
 
 extern const Target kSafetensors, kTokenizerJson, kVocabulary, kTiktoken, kSavedTokenizer, kNanoGptMeta, kTokenFile,
-    kForeignTokens, kLlmC, kHuggingFace, kContainer, kCheckpoint, kNgramCounts, kConfig, kTextFile, kJsonLines;
+    kForeignTokens, kLlmC, kHuggingFace, kContainer, kCheckpoint, kNgramCounts, kConfig, kTextFile, kJsonLines,
+    kCompletions;
 
 }  // namespace maki::fuzz

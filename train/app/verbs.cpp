@@ -14,6 +14,7 @@ void add_attend(const Command& command);
 void add_positions(const Command& command);
 void add_inspect(const Command& command);
 void add_report(const Command& command);
+void add_serve(const Command& command);
 void add_prepare(const Command& command);
 void add_tokenizer(const Command& command);
 void add_import(const Command& command);
@@ -39,6 +40,7 @@ constexpr Verb kVerbs[] = {
     {"positions", "Draw sinusoidal positions, their dot products and their wavelengths", add_positions},
     {"inspect", "Show what a run, a checkpoint or a token file contains", add_inspect},
     {"report", "Write a page that shows what runs have measured and what a model has learned", add_report},
+    {"serve", "Show runs in a browser while they train, and let programs complete texts", add_serve},
     {"prepare", "Encode a text once, into a token file from which training starts at once", add_prepare},
     {"tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer", add_tokenizer},
     {"import", "Make a run of a GPT-2 or Llama of another program", add_import},

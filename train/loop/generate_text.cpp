@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <utility>
 
 #include "data/io/utf8.h"
 
 namespace maki {
-namespace {
 
 // The text of tokens as whole characters, without what may turn out to be the beginning of a stop string. Stop strings
 // are searched in the bytes, before those that are not UTF-8 are replaced.
-class HeldText {
+class GrowingText::Held {
  public:
-  explicit HeldText(const std::vector<std::string>& stop) : stop_(stop) {}
+  explicit Held(const std::vector<std::string>& stop) : stop_(stop) {}
 
   /// Appends to `text` what is certain. Returns false if a stop string was reached; the text before it has been
   /// appended.
@@ -55,49 +55,58 @@ class HeldText {
   Utf8Stream characters_;  // what was released
 };
 
+GrowingText::GrowingText(const Tokenizer& tokenizer, const TextOptions& options)
+    : tokenizer_(tokenizer), options_(options), ends_(tokenizer.ends()), held_(std::make_unique<Held>(options.stop)) {}
+GrowingText::~GrowingText() = default;
+GrowingText::GrowingText(GrowingText&&) noexcept = default;
+
+bool GrowingText::add(std::int32_t token, const Tensor& logits, const StopRequest& interrupt) {
+  if (options_.log_probabilities)
+    how_.log_probabilities.push_back(log_probabilities(logits, token, *options_.log_probabilities));
+  if (std::ranges::find(ends_, token) != ends_.end()) {
+    how_.end = TextEnd::end_of_text;  // its bytes are not part of the text
+  } else if (!held_->push(tokenizer_.bytes(token), ready_)) {
+    how_.end = TextEnd::stop_string;
+  } else if (interrupt.requested()) {
+    how_.end = TextEnd::interrupt;
+  }
+  return how_.end == TextEnd::length;
+}
+
+void GrowingText::end(const Generated& result) {
+  ended_ = true;
+  how_.tokens = result.tokens;
+  if (result.reason == StopReason::context_full) how_.end = TextEnd::window;
+  if (how_.end != TextEnd::stop_string) held_->finish(ready_);
+}
+
+std::string GrowingText::take() { return std::exchange(ready_, {}); }
+
+namespace {
+
 // Writes texts that are generated at the same time one after the other.
 class TextsInOrder {
  public:
   using Write = std::function<void(std::size_t, std::string_view)>;
   using Ended = std::function<void(std::size_t, const GeneratedText&)>;
 
-  TextsInOrder(const std::vector<std::string>& stop, const Write& write, const Ended& ended)
-      : stop_(stop), write_(write), ended_(ended) {}
+  TextsInOrder(const Write& write, const Ended& ended) : write_(write), ended_(ended) {}
 
-  /// Expects `count` more texts. Their indices follow those of the texts before them.
-  void add(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) waiting_.emplace_back(stop_);
-  }
-  /// The next bytes of text i. Returns false if the text ends here.
-  bool push(std::size_t i, std::string_view bytes, const StopRequest& interrupt) {
-    Text& text = waiting_[i - current_];
-    if (!text.held.push(bytes, text.ready)) {
-      text.how.end = TextEnd::stop_string;
-    } else if (interrupt.requested()) {
-      text.how.end = TextEnd::interrupt;
-    }
+  /// Expects one more text, whose index follows that of the text before it.
+  void expect(GrowingText text) { waiting_.push_back(std::move(text)); }
+  /// The next token of text i. Returns false if the text ends here.
+  bool add(std::size_t i, std::int32_t token, const Tensor& logits, const StopRequest& interrupt) {
+    const bool goes_on = waiting_[i - current_].add(token, logits, interrupt);
     if (i == current_) write_ready();
-    return text.how.end == TextEnd::length;
-  }
-  /// Text i ends here with the token for that, whose bytes are not part of it. Returns false.
-  bool push_end(std::size_t i) {
-    waiting_[i - current_].how.end = TextEnd::end_of_text;
-    return false;
-  }
-  void note(std::size_t i, TokenLogProbabilities token) {
-    waiting_[i - current_].how.log_probabilities.push_back(std::move(token));
+    return goes_on;
   }
   void end(std::size_t i, const Generated& result) {
-    Text& text = waiting_[i - current_];
-    text.ended = true;
-    text.how.tokens = result.tokens;
-    if (result.reason == StopReason::context_full) text.how.end = TextEnd::window;
-    if (text.how.end != TextEnd::stop_string) text.held.finish(text.ready);
+    waiting_[i - current_].end(result);
     while (!interrupted_ && !waiting_.empty()) {
       write_ready();
-      if (!waiting_.front().ended) return;
-      ended_(current_, waiting_.front().how);
-      interrupted_ = waiting_.front().how.end == TextEnd::interrupt;
+      if (!waiting_.front().ended()) return;
+      ended_(current_, waiting_.front().how());
+      interrupted_ = waiting_.front().how().end == TextEnd::interrupt;
       waiting_.pop_front();
       ++current_;
     }
@@ -106,24 +115,14 @@ class TextsInOrder {
   bool interrupted() const { return interrupted_; }
 
  private:
-  struct Text {
-    explicit Text(const std::vector<std::string>& stop) : held(stop) {}
-    HeldText held;
-    std::string ready;  // certain, but not yet written
-    bool ended = false;
-    GeneratedText how;
-  };
   void write_ready() {
-    std::string& ready = waiting_.front().ready;
-    if (!ready.empty()) write_(current_, ready);
-    ready.clear();
+    if (const std::string ready = waiting_.front().take(); !ready.empty()) write_(current_, ready);
   }
 
-  const std::vector<std::string>& stop_;
   const Write& write_;
   const Ended& ended_;
-  std::deque<Text> waiting_;  // the first one is being written
-  std::size_t current_ = 0;   // its index
+  std::deque<GrowingText> waiting_;  // the first one is being written
+  std::size_t current_ = 0;          // its index
   bool interrupted_ = false;
 };
 
@@ -169,21 +168,18 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
                     const TextOptions& options, const std::function<void(std::size_t, std::string_view)>& write,
                     const std::function<void(std::size_t, const GeneratedText&)>& ended, const StopRequest& interrupt) {
   std::size_t first = 0;
-  TextsInOrder written(options.stop, write, ended);
-  GenerateOptions generating = options.generate;
-  if (options.log_probabilities) {
-    generating.watch = [&](std::size_t i, std::int32_t token, const Tensor& logits) {
-      written.note(first + i, log_probabilities(logits, token, *options.log_probabilities));
-    };
-  }
-  const std::vector<std::int32_t> ends = tokenizer.ends();
+  TextsInOrder written(write, ended);
+  const GenerateOptions& how = options.generate;
   while (first < texts.size() && !written.interrupted()) {
     const std::span batch = texts.subspan(first, batch_size(model, texts.subspan(first)));
-    written.add(batch.size());
-    const auto use = [&](std::size_t i, std::int32_t token) {
-      if (std::ranges::find(ends, token) != ends.end()) return written.push_end(first + i);
-      return written.push(first + i, tokenizer.bytes(token), interrupt);
+    for (std::size_t i = 0; i < batch.size(); ++i) written.expect(GrowingText(tokenizer, options));
+    GenerateOptions generating = how;
+    std::vector<bool> goes_on(batch.size());
+    generating.watch = [&](std::size_t i, std::int32_t token, const Tensor& logits) {
+      if (how.watch) how.watch(first + i, token, logits);
+      goes_on[i] = written.add(first + i, token, logits, interrupt);
     };
+    const auto use = [&](std::size_t i, std::int32_t) { return goes_on[i]; };
     const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };
     generate_batch(model, batch, generating, use, end);
     first += batch.size();

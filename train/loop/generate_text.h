@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,37 @@ struct GeneratedText {
   std::int64_t tokens = 0;  ///< number of tokens drawn, including those of a stop string and the end of the text
   TextEnd end = TextEnd::length;
   std::vector<TokenLogProbabilities> log_probabilities = {};  ///< of all tokens drawn, if they were requested
+};
+
+/// A text while its tokens are drawn: turns them into pieces of whole characters that are not part of a stop string,
+/// and finds out where it ends.
+class GrowingText {
+ public:
+  /// Requires: both outlive the object.
+  GrowingText(const Tokenizer& tokenizer, const TextOptions& options);
+  ~GrowingText();
+  GrowingText(GrowingText&&) noexcept;
+  GrowingText& operator=(GrowingText&&) = delete;
+
+  /// The next token, and the logits from which it was drawn. Returns whether the text goes on. `interrupt` is asked
+  /// after every token, except one that ends the text.
+  bool add(std::int32_t token, const Tensor& logits, const StopRequest& interrupt = {});
+  /// Generation of the text has ended. What was held back becomes certain.
+  void end(const Generated& result);
+  bool ended() const { return ended_; }
+  /// What is certain and was not taken before.
+  std::string take();
+  const GeneratedText& how() const { return how_; }
+
+ private:
+  class Held;
+  const Tokenizer& tokenizer_;
+  const TextOptions& options_;
+  std::vector<std::int32_t> ends_;  // the tokens that end a text
+  std::unique_ptr<Held> held_;
+  std::string ready_;
+  bool ended_ = false;
+  GeneratedText how_;
 };
 
 /// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0. For a model that

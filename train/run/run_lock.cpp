@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +33,24 @@ RunLock::RunLock(const RunDirectory& run) : fs_(run.file_system()) {
     lock(run, path);
   } while (!is_current(fs_, file_->number(), path));
   write_process(path);
+}
+
+// Lines of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". The device is not compared, because some
+// file systems show another one there; the process is, with that which the lock file names.
+bool RunLock::is_held(const RunDirectory& run) {
+  struct stat status = {};
+  std::int64_t holder = 0;
+  if (stat(file(run).c_str(), &status) != 0 || !(std::ifstream(file(run)) >> holder)) return false;
+  const std::string inode = fmt::format(":{}", status.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, mode, access, place;
+    std::int64_t process = 0;
+    words >> number >> kind >> mode >> access >> process >> place;
+    if (words && kind == "FLOCK" && access == "WRITE" && process == holder && place.ends_with(inode)) return true;
+  }
+  return false;
 }
 
 void RunLock::open(const std::string& path) {

@@ -19,6 +19,9 @@ class RunLock {
   explicit RunLock(const RunDirectory& run);
 
   static std::string file(const RunDirectory& run) { return run.path() + "/.lock"; }
+  /// Whether a process holds the lock, as far as the system's list of locks says so. Takes no lock itself, not even for
+  /// a moment, in which a run could not start.
+  static bool is_held(const RunDirectory& run);
   /// Whether this object created the lock file.
   bool created() const { return created_; }
 

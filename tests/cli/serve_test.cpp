@@ -1,0 +1,232 @@
+// `maki serve`: what it says about runs, and completions against `maki generate` with the same options.
+#include <fmt/format.h>
+#include <numeric>
+#include <set>
+
+#include "tests/cli/http_client.h"
+#include "tests/cli/json_lines.h"
+#include "tests/cli/require_refused.h"
+#include "tests/cli/trained_run.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> generated(const std::string& run, const Arguments& options) {
+  return json_lines(require_ok(run_maki(Arguments{"generate", run, "--json"} + options)).out);
+}
+
+// The text of choice i of a stream, its reason for the end, and its log-probabilities.
+json joined(const Reply& reply, int index) {
+  json all{{"text", ""}, {"reason", nullptr}, {"logprobs", json::array()}};
+  for (const std::string& event : reply.events()) {
+    if (event == "[DONE]") continue;
+    const json part = json::parse(event);
+    for (const json& choice : part.at("choices")) {
+      if (choice.at("index") != index) continue;
+      REQUIRE(all["reason"].is_null());
+      all["text"] = all["text"].get<std::string>() + choice.at("text").get<std::string>();
+      all["reason"] = choice.at("finish_reason");
+      if (!choice.at("logprobs").is_null()) {
+        for (const json& value : choice["logprobs"]["token_logprobs"]) all["logprobs"].push_back(value);
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("completions are what generate writes, whole and as a stream", "[serve_test]") {
+  const TrainedRun run;
+  const Arguments options = {"--max-tokens", "30", "--seed", "5", "--temperature", "0.9", "--logprobs", "2"};
+  const std::vector<json> expected = generated(run.path, Arguments{"--prompt", "the ", "-n", "3"} + options);
+  const Finished ended = serve({run.path}, [&](int port, const std::string&) {
+    json body{{"model", "run"},     {"prompt", "the "}, {"max_tokens", 30}, {"seed", 5},
+              {"temperature", 0.9}, {"n", 3},           {"logprobs", 2}};
+    const Reply whole = complete(port, body);
+    REQUIRE(whole.status == 200);
+    const json answer = whole.json();
+    REQUIRE(answer.at("object") == "text_completion");
+    REQUIRE(answer.at("usage") == json{{"prompt_tokens", 4}, {"completion_tokens", 90}, {"total_tokens", 94}});
+    REQUIRE(answer.at("choices").size() == 3);
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", true}};
+    const Reply stream = complete(port, body);
+    REQUIRE(stream.events().back() == "[DONE]");
+    const json last = json::parse(stream.events().at(stream.events().size() - 2));
+    REQUIRE(last.at("usage") == answer.at("usage"));
+    for (int i = 0; i < 3; ++i) {
+      const json &text = expected.at(static_cast<std::size_t>(i)), &choice = answer["choices"][i];
+      REQUIRE(choice.at("index") == i);
+      REQUIRE(choice.at("text") == text.at("text"));
+      REQUIRE(choice.at("finish_reason") == "length");
+      json values = json::array(), tops = json::array(), tokens = json::array();
+      for (const json& token : text.at("logprobs")) {
+        values.push_back(token.at("logprob"));
+        tokens.push_back(token.at("token"));
+        json top = json::object();
+        for (const json& entry : token.at("top")) top[entry.at("token").get<std::string>()] = entry.at("logprob");
+        tops.push_back(top);
+      }
+      REQUIRE(choice.at("logprobs").at("token_logprobs") == values);
+      REQUIRE(choice.at("logprobs").at("tokens") == tokens);
+      REQUIRE(choice.at("logprobs").at("top_logprobs") == tops);
+      REQUIRE(joined(stream, i) == json{{"text", text["text"]}, {"reason", "length"}, {"logprobs", values}});
+    }
+  });
+  REQUIRE(ended.exit_code == 0);
+}
+
+TEST_CASE("stop strings, prompts of tokens and several prompts", "[serve_test]") {
+  const TrainedRun run;
+  const Arguments options = {"--max-tokens", "200", "--seed", "2", "--temperature", "1"};
+  const json stopped = generated(run.path, Arguments{"--prompt", "a tape ", "--stop", "e"} + options).at(0);
+  const json other = generated(run.path, Arguments{"--prompt", "and ", "--stop", "e"} + options).at(0);
+  REQUIRE(stopped.at("stop") == "stop string");
+  serve({run.path}, [&](int port, const std::string&) {
+    json body{{"model", "run"}, {"prompt", {"a tape ", "and "}}, {"max_tokens", 200}, {"seed", 2}, {"stop", "e"}};
+    const json answer = complete(port, body).json();
+    REQUIRE(answer.at("choices").at(0).at("text") == stopped.at("text"));
+    REQUIRE(answer.at("choices").at(1).at("text") == other.at("text"));
+    REQUIRE(answer.at("choices").at(0).at("finish_reason") == "stop");
+    REQUIRE(answer.at("usage").at("completion_tokens") ==
+            stopped.at("tokens").get<int>() + other.at("tokens").get<int>());
+
+    body["echo"] = true;
+    body["logprobs"] = 0;
+    body["max_tokens"] = 0;
+    body["prompt"] = "and ";
+    const json echoed = complete(port, body).json();
+    body["prompt"] = echoed.at("choices").at(0).at("logprobs").at("token_ids");
+    REQUIRE(complete(port, body).json().at("choices") == echoed.at("choices"));
+    REQUIRE(echoed["choices"][0].at("text") == "and ");
+    REQUIRE(echoed["choices"][0]["logprobs"].at("text_offset") == json{0, 1, 2, 3});
+  });
+}
+
+TEST_CASE("echo gives the log-probabilities of the prompt that generation gave when it wrote it", "[serve_test]") {
+  const TrainedRun run;
+  const std::string prompt = "the ";
+  const json text =
+      generated(run.path, {"--prompt", prompt, "--max-tokens", "12", "--seed", "1", "--logprobs", "3"}).at(0);
+  const std::string written = prompt + text.at("text").get<std::string>();
+  serve({run.path}, [&](int port, const std::string&) {
+    json body{{"model", "run"}, {"prompt", written}, {"max_tokens", 1}, {"logprobs", 3}, {"echo", true}};
+    const json logprobs = complete(port, body).json().at("choices").at(0).at("logprobs");
+    REQUIRE(logprobs.at("token_logprobs").size() == written.size() + 1);
+    REQUIRE(logprobs.at("token_logprobs").at(0).is_null());
+    REQUIRE(logprobs.at("top_logprobs").at(0).is_null());
+    for (std::size_t i = 0; i < 12; ++i) {
+      const json& token = text.at("logprobs").at(i);
+      const double value = logprobs.at("token_logprobs").at(prompt.size() + i);
+      REQUIRE(value == Approx(token.at("logprob").get<double>()).margin(1e-5));
+      REQUIRE(logprobs.at("top_logprobs").at(prompt.size() + i).size() == 3);
+    }
+    body["prompt"] = std::string(17, 'a');
+    const Reply refused = complete(port, body);
+    REQUIRE(refused.status == 400);
+    REQUIRE_THAT(refused.body, ContainsSubstring("the context holds 16"));
+  });
+}
+
+TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
+  const TrainedRun run;
+  const std::string metrics = read_text(run.path + "/metrics.jsonl");
+  serve({run.folder.path()}, [&](int port, const std::string&) {
+    const json runs = request(port, "GET", "/api/runs").json();
+    REQUIRE(runs.size() == 1);
+    REQUIRE(runs[0].at("name") == "run");
+    REQUIRE(runs[0].at("running") == false);
+    REQUIRE(runs[0].at("step") == 30);
+    REQUIRE(runs[0].at("can_generate") == true);
+    REQUIRE(runs[0].at("n_layer") == 2);
+    REQUIRE(request(port, "GET", "/v1/models").json().at("data").at(0).at("id") == "run");
+    for (const json& step : runs[0].at("checkpoints")) {
+      const std::string name = fmt::format("run@{}", step.get<int>());
+      const json answer = complete(port, {{"model", name}, {"max_tokens", 1}}).json();
+      REQUIRE(answer.at("step") == step);
+    }
+
+    const std::size_t second = metrics.find('\n') + 1;
+    for (const std::size_t cursor : {std::size_t{0}, second}) {
+      const Connection connection(port);
+      connection.send(fmt::format("GET /api/events?run=run&after={} HTTP/1.1\r\nHost: localhost\r\n\r\n", cursor));
+      const std::size_t before = metrics.rfind('\n', metrics.size() - 2) + 1;
+      const std::string seen = connection.read_until(
+          fmt::format("id: {}\ndata: {}\n", metrics.size(), metrics.substr(before, metrics.size() - before)));
+      REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"max_steps\":30"));
+      const std::string first = metrics.substr(cursor, metrics.find('\n', cursor) - cursor);
+      REQUIRE_THAT(seen, ContainsSubstring(fmt::format("id: {}\ndata: {}\n", cursor + first.size() + 1, first)));
+      REQUIRE_THAT(seen, !ContainsSubstring("event: reset"));
+    }
+    const Connection connection(port);
+    connection.send("GET /api/events?run=run&after=999999999 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    REQUIRE_THAT(connection.read_until("id: "), ContainsSubstring("event: reset"));
+  });
+}
+
+TEST_CASE("a damaged or vanished checkpoint, and a model that does not continue texts, are refused with a sentence",
+          "[serve_test]") {
+  const TrainedRun run;
+  const std::string encoder = run.folder / "encoder", corpus = run.folder.write("other.txt", small_text());
+  require_ok(run_maki(Arguments{"train", corpus, "--out", encoder, "--max-steps", "2", "--model", "encoder"} +
+                      without("--eval-interval", kSmall)));
+  write_bytes(checkpoint(run.path, 20), "damaged");
+  serve({run.folder.path()}, [&](int port, const std::string&) {
+    const Reply damaged = complete(port, {{"model", "run@20"}, {"max_tokens", 1}});
+    REQUIRE(damaged.status == 500);
+    REQUIRE(damaged.json().at("error").at("type") == "server_error");
+    REQUIRE(complete(port, {{"model", "run@21"}, {"max_tokens", 1}}).status == 400);
+    REQUIRE(complete(port, {{"model", "run@../../x"}, {"max_tokens", 1}}).status == 400);
+    REQUIRE(complete(port, {{"model", "nothing"}, {"max_tokens", 1}}).status == 404);
+    REQUIRE_THAT(complete(port, {{"model", "encoder"}, {"max_tokens", 1}}).body,
+                 ContainsSubstring("does not continue a text"));
+    REQUIRE(request(port, "GET", "/api/runs").json().size() == 2);
+    REQUIRE_THAT(request(port, "POST", "/v1/chat/completions", "{}", "Content-Type: application/json\r\n").body,
+                 ContainsSubstring("not trained on conversations"));
+    REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 200);
+    std::filesystem::remove_all(run.path);
+    REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 404);
+    REQUIRE(request(port, "GET", "/v1/models").status == 200);
+  });
+}
+
+TEST_CASE("many requests at once get the texts that each gets alone", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    const auto body = [](int i) {
+      return json{{"model", "run"},
+                  {"prompt", std::string(small_text(), 0, static_cast<std::size_t>(1 + i % 7))},
+                  {"max_tokens", 20 + i},
+                  {"temperature", 0.5 + 0.05 * i},
+                  {"seed", i}}
+          .dump();
+    };
+    std::vector<std::unique_ptr<Connection>> connections;
+    for (int i = 0; i < 20; ++i) {
+      connections.push_back(std::make_unique<Connection>(port));
+      connections.back()->send(
+          fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                      "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
+                      body(i).size(), body(i)));
+    }
+    for (int i = 0; i < 20; ++i) {
+      const json together = connections[static_cast<std::size_t>(i)]->reply().json();
+      REQUIRE(together.at("choices") == complete(port, json::parse(body(i))).json().at("choices"));
+    }
+  });
+}
+
+TEST_CASE("bad arguments of serve", "[serve_test]") {
+  const TrainedRun run;
+  require_refused(run_maki({"serve", run.folder / "nothing"}), 2, {"there is no such directory"});
+  require_refused(run_maki({"serve", run.path + "/checkpoints"}), 2, {"contains no run"});
+  require_refused(run_maki({"serve", run.path, "--port", "70000"}), 2, {"port: must be between 0 and 65535"});
+  require_refused(run_maki({"serve", run.path, "--host", "example.org"}), 2, {"must be a numeric address"});
+  require_refused(run_maki({"serve", run.path, "--token", "short"}), 2, {"token: must be 8 to 256"});
+  serve({run.path}, [&](int port, const std::string&) {
+    require_refused(run_maki({"serve", run.path, "--port", std::to_string(port)}), 2, {"is in use", "or 0"});
+  });
+}

@@ -1,0 +1,122 @@
+// What a request for completions may say, and how the answers look.
+#include "train/app/serve/completions.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+std::string message_of(const std::string& fields) {
+  try {
+    parse_completion(R"({"model":"m")" + fields + "}", 1);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a request for completions has the defaults that clients expect", "[completions_test]") {
+  const CompletionRequest request = parse_completion(R"({"model":"m","logprobs":null,"seed":null,"user":"u"})", 77);
+  REQUIRE(request.model == "m");
+  REQUIRE(request.prompts == std::vector<CompletionRequest::Prompt>{""});
+  REQUIRE(request.n == 1);
+  REQUIRE(request.text.generate.max_tokens == 16);
+  REQUIRE(request.text.generate.sampling.temperature == 1);
+  REQUIRE(request.text.generate.sampling.seed == 77);
+  REQUIRE_FALSE(request.text.log_probabilities);
+  REQUIRE_FALSE((request.echo || request.stream || request.include_usage || request.scores_prompts()));
+}
+
+TEST_CASE("the forms of a prompt, and all fields", "[completions_test]") {
+  const auto prompts = [](const std::string& prompt) {
+    return parse_completion(R"({"model":"m","prompt":)" + prompt + "}", 1).prompts;
+  };
+  using Ids = std::vector<std::int32_t>;
+  using Prompts = std::vector<CompletionRequest::Prompt>;
+  REQUIRE(prompts(R"("a")") == Prompts{"a"});
+  REQUIRE(prompts(R"(["a","b"])") == Prompts{"a", "b"});
+  REQUIRE(prompts("[1,2]") == Prompts{Ids{1, 2}});
+  REQUIRE(prompts("[[1,2],[3]]") == Prompts{Ids{1, 2}, Ids{3}});
+  const CompletionRequest request = parse_completion(
+      R"({"model":"m@3","prompt":"a","n":2,"max_tokens":0,"temperature":0,"top_p":0.5,"top_k":3,"min_p":0.25,"seed":9,
+          "stop":["x","y"],"logprobs":5,"echo":true,"stream":true,"stream_options":{"include_usage":true},
+          "repetition_penalty":2,"frequency_penalty":-1,"presence_penalty":1.5})",
+      1);
+  const Sampling& sampling = request.text.generate.sampling;
+  REQUIRE((sampling.temperature == 0 && sampling.top_p == 0.5 && sampling.top_k == 3 && sampling.min_p == 0.25));
+  REQUIRE((sampling.seed == 9 && sampling.repetition_penalty == 2 && sampling.frequency_penalty == -1));
+  REQUIRE(sampling.presence_penalty == 1.5);
+  REQUIRE(request.text.stop == std::vector<std::string>{"x", "y"});
+  REQUIRE(request.text.log_probabilities == 5);
+  REQUIRE((request.n == 2 && request.text.generate.max_tokens == 0));
+  REQUIRE((request.stream && request.include_usage && request.scores_prompts()));
+}
+
+TEST_CASE("what is no request for completions is refused with the name of the field", "[completions_test]") {
+  for (const char* body : {"", "{", "[]", "1", "{\"model\":\"\xff\"}", "{}", R"({"model":1})", R"({"model":"m"}x)"})
+    REQUIRE_THROWS_AS(parse_completion(body, 1), Error);
+  const std::pair<const char*, const char*> refused[] = {
+      {R"(,"prompt":1)", "prompt: must be"},
+      {R"(,"prompt":[])", "prompt: must be"},
+      {R"(,"prompt":[-1])", "prompt: an id must be"},
+      {R"(,"prompt":[1,"a"])", "prompt: an id must be"},
+      {R"(,"prompt":["a",[]])", "prompt: must be"},
+      {R"(,"prompt":[3000000000])", "prompt: an id must be"},
+      {R"(,"prompt":[[[[[[1]]]]]])", "prompt: an id must be"},
+      {R"(,"n":0)", "n: must be"},
+      {R"(,"max_tokens":-1)", "max_tokens: must be"},
+      {R"(,"max_tokens":1.5)", "max_tokens: must be a whole number"},
+      {R"(,"max_tokens":99999999999999999999)", "max_tokens: must be"},
+      {R"(,"temperature":-0.1)", "temperature: must be"},
+      {R"(,"temperature":"hot")", "temperature: must be"},
+      {R"(,"temperature":1e999)", "body: must be JSON"},
+      {R"(,"top_p":0)", "top-p: must be"},
+      {R"(,"seed":-1)", "seed: must be"},
+      {R"(,"stop":"")", "stop: must be"},
+      {R"(,"stop":[1])", "stop: must be"},
+      {R"(,"logprobs":101)", "logprobs: must be"},
+      {R"(,"logprobs":true)", "logprobs: must be"},
+      {R"(,"echo":1)", "echo: must be true or false"},
+      {R"(,"suffix":"x")", "suffix: is no field"},
+      {R"(,"n":128,"max_tokens":100000)", "max_tokens: texts"}};
+  for (const auto& [fields, message] : refused) {
+    INFO(fields);
+    REQUIRE_THAT(message_of(fields), ContainsSubstring(message));
+    REQUIRE_FALSE(message_of(fields).empty());
+  }
+}
+
+TEST_CASE("answers say why a text ended, and name tokens that are no text by their bytes", "[completions_test]") {
+  const auto tokenizer = make_tokenizer("byte", TextToLearn(""));
+  LogprobsWriter writer(*tokenizer);
+  writer.add(0xe7, nullptr);
+  const TokenLogProbabilities scores{{'a', -0.5}, {{'a', -0.5}, {0xff, -1}}};
+  writer.add('a', &scores);
+  writer.add('b', nullptr);
+  const Json logprobs = writer.take();
+  REQUIRE(logprobs.at("tokens") == Json{"bytes:\\xe7", "a", "b"});
+  REQUIRE(logprobs.at("token_ids") == Json{0xe7, 'a', 'b'});
+  REQUIRE(logprobs.at("token_logprobs") == Json{nullptr, -0.5, nullptr});
+  REQUIRE(logprobs.at("top_logprobs").at(1) == Json{{"a", -0.5}, {"bytes:\\xff", -1.0}});
+  REQUIRE(logprobs.at("text_offset") == Json{0, 1, 2});
+  REQUIRE(writer.take().at("tokens").empty());
+
+  const std::pair<std::optional<TextEnd>, Json> reasons[] = {{std::nullopt, nullptr},
+                                                             {TextEnd::length, "length"},
+                                                             {TextEnd::window, "length"},
+                                                             {TextEnd::stop_string, "stop"},
+                                                             {TextEnd::end_of_text, "stop"}};
+  for (const auto& [end, reason] : reasons) {
+    const CompletionUsage usage{3, 4};
+    const Json answer = completion_json({"id", "m", 5, 6, 7}, {{2, "text", {}, end}}, &usage);
+    REQUIRE(answer.at("choices").at(0) ==
+            Json{{"text", "text"}, {"index", 2}, {"logprobs", nullptr}, {"finish_reason", reason}});
+    REQUIRE(answer.at("usage") == Json{{"prompt_tokens", 3}, {"completion_tokens", 4}, {"total_tokens", 7}});
+    REQUIRE((answer.at("created") == 5 && answer.at("step") == 6 && answer.at("seed") == 7));
+  }
+}

@@ -1,0 +1,162 @@
+#include "train/app/serve/completion_answer.h"
+
+#include <chrono>
+
+#include "train/loop/score_tokens.h"
+
+namespace maki {
+namespace {
+
+std::string event(const Json& data) { return "data: " + json_text(data) + "\n"; }
+
+}  // namespace
+
+// One of the texts.
+class CompletionAnswer::Choice final : public TurnText {
+ public:
+  Choice(CompletionAnswer& answer, std::size_t prompt, std::int64_t sample)
+      : answer_(answer),
+        prompt_(answer.prompts_[prompt]),
+        sample_(sample),
+        text_(*answer.model_->loaded.tokenizer, answer.request_.text),
+        logprobs_(*answer.model_->loaded.tokenizer) {
+    part_.index = static_cast<std::int64_t>(prompt) * answer.request_.n + sample;
+  }
+
+  /// Keeps the answer until the text has ended, because only its texts hold it.
+  void begin() {
+    held_ = answer_.shared_from_this();
+    if (!answer_.request_.echo) return;
+    part_.text = prompt_.text;
+    if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
+    for (std::size_t i = 0; i < prompt_.ids.size(); ++i)
+      logprobs_.add(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
+  }
+  const Generator& model() const override { return answer_.model_->generator(); }
+  GenerationBatch::Text start() const override {
+    const GenerateOptions& how = answer_.request_.text.generate;
+    return {prompt_.ids, static_cast<std::uint64_t>(sample_), how.max_tokens, how.sampling};
+  }
+  bool wanted() const override { return !answer_.abandoned(); }
+  bool add(std::int32_t token, const Tensor& logits) override {
+    ++answer_.usage_.completion_tokens;
+    const bool goes_on = text_.add(token, logits);
+    if (goes_on && answer_.request_.stream) answer_.send(*this);
+    return goes_on && wanted();
+  }
+  void end(const Generated& how) override {
+    text_.end(how);
+    part_.end = text_.how().end;
+    if (answer_.request_.stream) answer_.send(*this);
+    if (--answer_.open_ == 0) answer_.finish();
+    held_.reset();
+  }
+  void fail(const std::exception& error) override {
+    answer_.fail(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
+    held_.reset();
+  }
+  /// What is new of the text.
+  CompletionChoice take() {
+    part_.text += text_.take();
+    const auto& all = text_.how().log_probabilities;
+    for (; reported_ < all.size(); ++reported_) logprobs_.add(all[reported_].drawn.id, &all[reported_]);
+    if (answer_.request_.text.log_probabilities) part_.logprobs = logprobs_.take();
+    return std::exchange(part_, {part_.index, "", {}, part_.end});
+  }
+
+ private:
+  CompletionAnswer& answer_;
+  const Prompt& prompt_;
+  std::int64_t sample_;
+  GrowingText text_;
+  LogprobsWriter logprobs_;
+  std::size_t reported_ = 0;  // log-probabilities that were passed to the writer
+  CompletionChoice part_;
+  std::shared_ptr<CompletionAnswer> held_;
+};
+
+CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const ServedModel> model,
+                                   std::shared_ptr<HttpExchange> exchange)
+    : request_(std::move(request)), model_(std::move(model)), exchange_(std::move(exchange)) {
+  static std::int64_t number = 0;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  head_ = {fmt::format("cmpl-{}-{}", now.count(), ++number), request_.model,
+           std::chrono::duration_cast<std::chrono::seconds>(now).count(), model_->loaded.state.step,
+           request_.text.generate.sampling.seed};
+  model_->generator();  // throws if there is none
+  for (const CompletionRequest::Prompt& prompt : request_.prompts) {
+    prompts_.push_back(encode(prompt));
+    usage_.prompt_tokens += std::ssize(prompts_.back().ids);
+  }
+  for (std::size_t prompt = 0; prompt < prompts_.size(); ++prompt) {
+    for (std::int64_t sample = 0; sample < request_.n; ++sample)
+      choices_.push_back(std::make_shared<Choice>(*this, prompt, sample));
+  }
+  if (!request_.scores_prompts()) scored_ = prompts_.size();
+}
+
+CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Prompt& given) const {
+  const Tokenizer& tokenizer = *model_->loaded.tokenizer;
+  Prompt prompt;
+  if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&given)) {
+    for (const std::int32_t id : *ids) check_token_id(id, tokenizer.vocab_size());
+    prompt = {tokenizer.decode(*ids), *ids};
+  } else {
+    prompt = {std::get<std::string>(given), tokenizer.encode(std::get<std::string>(given))};
+  }
+  const std::int64_t context = model_->loaded.state.config.block_size;
+  check(!request_.scores_prompts() || std::ssize(prompt.ids) <= context,
+        "prompt: has {} tokens, but the context holds {}, and log-probabilities are given for all of them; shorten it",
+        prompt.ids.size(), context);
+  const bool imported = model_->loaded.state.characters == 0;
+  if (prompt.ids.empty()) prompt.ids = default_prompt(tokenizer, /*separated=*/imported);
+  return prompt;
+}
+
+bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); }
+
+bool CompletionAnswer::score_next() {
+  if (scored_ == prompts_.size()) return false;
+  Prompt& prompt = prompts_[scored_++];
+  if (!prompt.text.empty()) prompt.scores = score_tokens(model_->loaded, prompt.ids, *request_.text.log_probabilities);
+  return true;
+}
+
+void CompletionAnswer::begin(TextTurns& turns) {
+  if (request_.stream) exchange_->begin_stream();
+  open_ = choices_.size();
+  for (const std::shared_ptr<Choice>& choice : choices_) {
+    choice->begin();
+    if (request_.text.generate.max_tokens > 0) {
+      turns.add(choice);
+    } else {
+      choice->end({});
+    }
+  }
+}
+
+void CompletionAnswer::send(Choice& choice) {
+  const CompletionChoice part = choice.take();
+  if (part.text.empty() && !part.end && !request_.text.log_probabilities) return;
+  Json chunk = completion_json(head_, {part}, nullptr);
+  if (request_.include_usage) chunk["usage"] = nullptr;
+  exchange_->write(event(chunk));
+}
+
+void CompletionAnswer::finish() {
+  if (request_.stream) {
+    if (request_.include_usage) exchange_->write(event(completion_json(head_, {}, &usage_)));
+    exchange_->write("data: [DONE]\n\n");
+    return exchange_->end();
+  }
+  std::vector<CompletionChoice> parts;
+  for (const std::shared_ptr<Choice>& choice : choices_) parts.push_back(choice->take());
+  exchange_->answer(MHD_HTTP_OK, "application/json", json_text(completion_json(head_, parts, &usage_)));
+}
+
+void CompletionAnswer::fail(const std::exception& error) {
+  failed_ = true;
+  exchange_->refuse(error);
+}
+
+}  // namespace maki

@@ -1,0 +1,54 @@
+// A completion that is being computed: its texts, and what has been sent of them.
+//
+// Thread safety: none; used by the thread that computes.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/app/serve/completions.h"
+#include "train/app/serve/http.h"
+#include "train/app/serve/model_cache.h"
+#include "train/loop/text_turns.h"
+
+namespace maki {
+
+class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
+ public:
+  /// Encodes the prompts. Throws Error if the model cannot continue them.
+  CompletionAnswer(CompletionRequest request, std::shared_ptr<const ServedModel> model,
+                   std::shared_ptr<HttpExchange> exchange);
+
+  /// Whether nobody waits for the rest: the client has gone, does not read, or has been refused.
+  bool abandoned() const;
+  /// Computes the log-probabilities of the next prompt of which they are wanted. Returns false if there is none.
+  bool score_next();
+  /// Begins the answer, and adds its texts to those that are generated. Requires: score_next() has returned false.
+  void begin(TextTurns& turns);
+  void fail(const std::exception& error);
+
+ private:
+  struct Prompt {
+    std::string text;               // as it is echoed
+    std::vector<std::int32_t> ids;  // what the model reads
+    std::vector<TokenLogProbabilities> scores = {};
+  };
+  class Choice;
+  Prompt encode(const CompletionRequest::Prompt& prompt) const;
+  void send(Choice& choice);
+  void finish();
+
+  CompletionRequest request_;
+  std::shared_ptr<const ServedModel> model_;
+  std::shared_ptr<HttpExchange> exchange_;
+  CompletionHead head_;
+  CompletionUsage usage_;
+  std::vector<Prompt> prompts_;
+  std::vector<std::shared_ptr<Choice>> choices_;
+  std::size_t scored_ = 0, open_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace maki

@@ -1,0 +1,79 @@
+#include "train/app/serve/event_streams.h"
+
+#include <exception>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "data/io/descriptor.h"
+#include "data/io/file.h"
+#include "train/app/report.h"
+#include "train/app/serve/served_runs.h"
+
+namespace maki {
+namespace {
+
+constexpr std::size_t kMaxUnsent = 1 << 20;       // of a client that reads slowly
+constexpr std::size_t kMaxLineBytes = 256 << 10;  // of metrics.jsonl, far more than any line has
+
+constexpr int kCallsUntilComment = 60;  // 15 s
+
+// Whether a line begins at this offset.
+bool begins_line(const Descriptor& file, std::int64_t at) {
+  std::byte before{};
+  return at == 0 || (file.read_at(static_cast<std::uint64_t>(at - 1), {&before, 1}) == 1 && before == std::byte{'\n'});
+}
+
+}  // namespace
+
+void EventStreams::add(const RunDirectory& run, std::int64_t cursor, std::shared_ptr<HttpExchange> exchange) {
+  exchange->begin_stream();
+  const std::lock_guard lock(mutex_);
+  streams_.push_back({run, cursor, std::move(exchange)});
+}
+
+void EventStreams::follow() {
+  const std::lock_guard lock(mutex_);
+  streams_.remove_if([](Stream& stream) { return !follow(stream); });
+}
+
+// Returns whether the stream goes on.
+bool EventStreams::follow(Stream& stream) {
+  if (stream.exchange->gone()) return false;
+  try {
+    if (!std::exchange(stream.started, true))
+      stream.exchange->write("event: start\ndata: " + json_text(start_json(stream.run)) + "\n");
+    if (file_exists(stream.run.metrics_file())) send_lines(stream);
+  } catch (const std::exception&) {
+    // The file is being replaced, or cannot be read: tried again the next time.
+  }
+  // So that nobody between closes an idle connection.
+  if (++stream.idle % kCallsUntilComment == 0) stream.exchange->write(":\n\n");
+  return true;
+}
+
+void EventStreams::send_lines(Stream& stream) {
+  const Descriptor file(posix_file_system(), stream.run.metrics_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const struct stat status = file.status();
+  if ((stream.file != 0 && stream.file != status.st_ino) || stream.cursor > status.st_size ||
+      !begins_line(file, stream.cursor)) {
+    stream.cursor = 0;
+    stream.exchange->write("event: reset\ndata: {}\n\n");
+  }
+  stream.file = status.st_ino;
+  std::string block(kMaxLineBytes, '\0'), events;
+  while (stream.cursor < status.st_size && stream.exchange->unsent() < kMaxUnsent) {
+    const auto start = static_cast<std::uint64_t>(stream.cursor);
+    const std::size_t n = file.read_at(start, {reinterpret_cast<std::byte*>(block.data()), block.size()});
+    const std::string_view read(block.data(), n);
+    std::size_t at = 0;
+    for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1)
+      events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, read.substr(at, end - at));
+    if (at == 0) break;  // a line that is still being written
+    stream.cursor += static_cast<std::int64_t>(at);
+    stream.exchange->write(events);
+    stream.idle = 0;
+    events.clear();
+  }
+}
+
+}  // namespace maki

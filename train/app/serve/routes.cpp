@@ -1,0 +1,82 @@
+#include "train/app/serve/routes.h"
+
+#include <random>
+
+#include "data/io/number.h"
+#include "train/app/draw/words.h"
+#include "train/app/report.h"
+#include "train/app/report/sections.h"
+#include "train/app/report/style.h"
+#include "train/app/serve/inside_json.h"
+#include "train/app/serve/page_files.h"
+
+namespace maki {
+namespace {
+
+using Exchange = std::shared_ptr<HttpExchange>;
+
+constexpr const char* kJson = "application/json";
+
+std::string parameter(const HttpRequest& request, const char* name, const char* otherwise) {
+  const auto found = request.query.find(name);
+  return found == request.query.end() ? otherwise : found->second;
+}
+
+void page(const HttpRequest& request, const Exchange& exchange) {
+  const std::optional<PageFile> file = page_file(request.path);
+  if (!file) throw HttpError(404, "there is nothing at this path");
+  exchange->answer(200, file->type, std::string(file->content));
+}
+
+}  // namespace
+
+std::vector<HttpRoute> routes(Served& served) {
+  const auto json = [&served](std::string (ServedRuns::*facts)() const) {
+    return [&served, facts](const HttpRequest&, const Exchange& exchange) {
+      exchange->answer(200, kJson, (served.runs.*facts)());
+    };
+  };
+  const auto events = [&served](const HttpRequest& request, const Exchange& exchange) {
+    const std::string after = parameter(request, "after", "0");
+    // A browser that connects again says how far it has come.
+    const std::string& cursor = request.last_event_id.empty() ? after : request.last_event_id;
+    const RunDirectory run = served.runs.run(parameter(request, "run", ""));
+    served.events.add(run, parse_integer("after", cursor, 0, kMaxSeed), exchange);
+  };
+  const auto complete = [&served](const HttpRequest& request, const Exchange& exchange) {
+    static std::random_device device;
+    constexpr std::uint64_t kSeeds = 1'000'000'000;  // numbers that people can type
+    served.engine.complete(parse_completion(request.body, device() % kSeeds), exchange);
+  };
+  const auto inside = [&served](const HttpRequest& request, const Exchange& exchange) {
+    const InsideRequest asked = parse_inside_request(request.body);
+    served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
+      exchange->answer(200, kJson, answer_inside(asked, model->loaded));
+    });
+  };
+  const auto report = [&served](const HttpRequest& request, const Exchange& exchange) {
+    const PageLanguage language(words_in(parameter(request, "lang", "en")).name);
+    const std::string name = parameter(request, "run", ""), path = served.runs.run(name).path();
+    served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
+      exchange->answer(
+          200, kJson,
+          json_text(Json{
+              {"html", report_sections({path}, language)}, {"style", kReportStyle}, {"language", language.name()}}));
+    });
+  };
+  const auto no_chat = [](const HttpRequest&, const Exchange&) {
+    fail("messages: these models continue a text and were not trained on conversations; use /v1/completions");
+  };
+  return {{"GET", "/", false, page},
+          {"GET", "/style.css", false, page},
+          {"GET", "/page.js", false, page},
+          {"GET", "/v1/models", true, json(&ServedRuns::models_json)},
+          {"POST", "/v1/completions", true, complete},
+          {"POST", "/v1/chat/completions", true, no_chat},
+          {"GET", "/api/runs", true, json(&ServedRuns::runs_json)},
+          {"GET", "/api/events", true, events},
+          {"GET", "/api/report", true, report},
+          {"POST", "/api/inside", true, inside}};
+}
+
+}  // namespace maki

@@ -1,0 +1,44 @@
+// The runs that a server knows, by their names. What comes from the network is only compared with these names: none of
+// it becomes part of a path. Nothing of a run is locked or changed.
+//
+// Thread safety: const functions may be called from any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/app/report.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+
+class ServedRuns {
+ public:
+  /// Of a run directory, or of a directory that contains some. Throws Error if it contains none.
+  explicit ServedRuns(const std::string& path);
+
+  /// The run of this name. Throws HttpError.
+  RunDirectory run(std::string_view name) const;
+  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP. Throws Error if
+  /// there is none, CheckpointError if it cannot be read.
+  std::string checkpoint(std::string_view model) const;
+
+  std::string runs_json() const;    ///< GET /api/runs
+  std::string models_json() const;  ///< GET /v1/models
+
+ private:
+  struct Named {
+    std::string name, path;
+  };
+  std::vector<Named> list() const;
+
+  std::string path_;
+  bool single_;
+};
+
+/// What is known of a run beside its measurements, for the curve.
+Json start_json(const RunDirectory& run);
+
+}  // namespace maki
