@@ -153,9 +153,9 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
     for (const std::size_t cursor : {std::size_t{0}, second}) {
       const Connection connection(port);
       connection.send(fmt::format("GET /api/events?run=run&after={} HTTP/1.1\r\nHost: localhost\r\n\r\n", cursor));
-      const std::string last = fmt::format("id: {}\n", metrics.size());
-      std::string seen = connection.read_until(last);
-      if (!seen.ends_with("\n\n")) seen += connection.read_until("\n\n");
+      const std::size_t before = metrics.rfind('\n', metrics.size() - 2) + 1;
+      const std::string seen = connection.read_until(
+          fmt::format("id: {}\ndata: {}\n", metrics.size(), metrics.substr(before, metrics.size() - before)));
       REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"max_steps\":30"));
       const std::string first = metrics.substr(cursor, metrics.find('\n', cursor) - cursor);
       REQUIRE_THAT(seen, ContainsSubstring(fmt::format("id: {}\ndata: {}\n", cursor + first.size() + 1, first)));

@@ -7,8 +7,6 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxUnsentText = 4 << 20;  // of a client that does not read what it asked for
-
 std::string event(const Json& data) { return "data: " + json_text(data) + "\n"; }
 
 }  // namespace
@@ -115,9 +113,7 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
   return prompt;
 }
 
-bool CompletionAnswer::abandoned() const {
-  return failed_ || exchange_->gone() || (request_.stream && exchange_->unsent() > kMaxUnsentText);
-}
+bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); }
 
 bool CompletionAnswer::score_next() {
   if (scored_ == prompts_.size()) return false;

@@ -19,6 +19,7 @@ using HttpClock = std::chrono::steady_clock;
 constexpr unsigned kSendSeconds = 30;  // without any progress, until a client that does not read is cut off
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kStreamBlock = 16 << 10;
+constexpr std::size_t kMaxUnsent = 4 << 20;  // of a client that does not read
 constexpr std::string_view kJsonType = "application/json";
 
 // Of every answer. A page may load nothing from elsewhere, and no other page may show or read an answer.
@@ -111,8 +112,9 @@ void HttpExchange::begin_stream() {
 
 void HttpExchange::write(std::string_view part) {
   const std::lock_guard lock(mutex_);
-  if (!stream_ || ended_ || connection_ == nullptr) return;
+  if (!stream_ || ended_) return;
   data_ += part;
+  gone_ = ended_ = data_.size() > kMaxUnsent;
   wake();
 }
 
@@ -131,11 +133,16 @@ void HttpExchange::refuse(const std::exception& error) {
 }
 
 // A suspended connection is not polled, so that its end is not seen elsewhere.
-bool HttpExchange::gone() const {
-  const std::lock_guard lock(mutex_);
-  if (connection_ == nullptr || !suspended_) return connection_ == nullptr;
-  pollfd polled{socket_of(connection_), POLLRDHUP, 0};
-  return poll(&polled, 1, 0) > 0;
+bool HttpExchange::gone() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (gone_ || !suspended_) return gone_;
+    pollfd polled{socket_of(connection_), POLLRDHUP, 0};
+    if (poll(&polled, 1, 0) <= 0) return false;
+    gone_ = true;
+  }
+  refuse(HttpError(MHD_HTTP_REQUEST_TIMEOUT, "the client has closed the connection"));
+  return true;
 }
 
 std::size_t HttpExchange::unsent() const {
@@ -145,7 +152,7 @@ std::size_t HttpExchange::unsent() const {
 
 // Requires: the mutex is locked.
 void HttpExchange::wake() {
-  if (connection_ != nullptr && std::exchange(suspended_, false)) MHD_resume_connection(connection_);
+  if (std::exchange(suspended_, false)) MHD_resume_connection(connection_);
 }
 
 HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
@@ -276,6 +283,8 @@ void HttpServer::check_head(MHD_Connection* connection, const std::string& path,
   std::string type = header(connection, "Content-Type");
   type.resize(std::min(type.size(), type.find_first_of("; ")));
   require(type == kJsonType, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json");
+  // Chunks have no length that could be checked at once.
+  require(header(connection, "Transfer-Encoding").empty(), MHD_HTTP_LENGTH_REQUIRED, "Content-Length: must be given");
   require(std::strtoull(header(connection, "Content-Length").c_str(), nullptr, 10) <= kMaxHttpBody,
           MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
 }
@@ -304,6 +313,8 @@ void HttpServer::completed(void* cls, MHD_Connection* connection, void** state, 
   if (exchange) {
     const std::lock_guard lock((*exchange)->mutex_);
     (*exchange)->connection_ = nullptr;
+    (*exchange)->gone_ = (*exchange)->ended_ = true;
+    (*exchange)->suspended_ = false;
     (*exchange)->data_.clear();
   }
   const std::lock_guard lock(server.mutex_);

@@ -47,8 +47,8 @@ class HttpExchange {
   /// of an HttpError, 400 for another Error, and 5xx if the fault is not that of the request.
   void refuse(const std::exception& error);
 
-  /// Whether the client has closed the connection, or the server ends.
-  bool gone() const;
+  /// Whether the client has closed the connection, or does not read what it asked for. Such an exchange is closed.
+  bool gone();
   /// The bytes that have been written and that the client has not taken yet.
   std::size_t unsent() const;
 
@@ -61,7 +61,7 @@ class HttpExchange {
   int status_ = 0;                        // 0: there is no answer yet
   const char* type_ = "";
   std::string data_;  // of the answer, not yet sent
-  bool received_ = false, suspended_ = false, stream_ = false, ended_ = false;
+  bool received_ = false, suspended_ = false, stream_ = false, ended_ = false, gone_ = false;
   HttpRequest request_;
 };
 
