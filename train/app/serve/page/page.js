@@ -297,7 +297,7 @@ function redrawSoon() {
 
 // A report has its own style sheet and stays apart from the page in a shadow root.
 async function showReport(query, signal) {
-  const response = await request(`/api/report?${query}`, { signal }).catch(() => null);
+  const response = await request(`/api/report?${query}&lang=${language()}`, { signal }).catch(() => null);
   if (response?.status !== 200) return;
   const { html, style, language: lang } = await response.json(), box = find('report'), sheet = new CSSStyleSheet();
   sheet.replaceSync(style ?? '');
@@ -722,14 +722,14 @@ async function lookForRuns() {
     say('problem', error instanceof TypeError ? text('serverGone') : error.message);
   });
   if (!runs) return;
-  const names = runs.map(({ name }) => name), before = run?.name, select = find('run');
+  const names = runs.map(({ name }) => name), before = run, select = find('run');
   run = runs[Math.max(names.indexOf(settings.get('run')), 0)] ?? null;
   if (select.length !== names.length) select.replaceChildren(...names.map((name) => new Option(name)));
   select.value = run?.name;
   select.parentElement.hidden = runs.length < 2;
   if (lost || !run) say('problem', run ? '' : text('noRuns'));
   lost = !run;
-  if (run?.name !== before) follow();
+  if (run?.name !== before?.name || run?.running !== before?.running) follow();
   draw();
 }
 async function start() {
@@ -748,7 +748,7 @@ async function start() {
   for (const name of Object.keys(kViews))
     tab(name).onfocus = tab(name).onclick = () => { if (view !== name) location.hash = `${name}&${settings}`; };
   const read = () => { fillTexts(); readSettings(); draw(); };
-  find('language').onclick = () => { set('lang', language() === 'ja' ? 'en' : 'ja'); read(); };
+  find('language').onclick = () => { set('lang', language() === 'ja' ? 'en' : 'ja'); follow(); read(); };
   window.onhashchange = () => { readAddress(); say('problem', ''); read(); lookForRuns(); };
   readAddress();
   read();
