@@ -154,6 +154,7 @@ class Checker {
       std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return magnitude(a) > magnitude(b); });
       order.resize(static_cast<std::size_t>(std::min(n, options_.entries)));
     }
+    list.reserve(order.size());
     for (const std::int64_t i : order) {
       list.push_back({fmt::format("entry {}", i), i, {}, gradient[static_cast<std::size_t>(i)]});
     }

@@ -10,6 +10,7 @@ namespace maki {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
+thread_local const Observing* current_observing = nullptr;  // applies while current_tape is null
 thread_local bool as_recorded = false;
 thread_local Precision product_precision = Precision::float32;
 
@@ -34,6 +35,18 @@ Recording::~Recording() {
   tape_.random_ = outer_random_;
   --tape_.open_recordings_;
   if (std::uncaught_exceptions() > exceptions_) tape_.release();
+}
+
+Observing::Observing(Tape::Observer observer)
+    : observer_(std::move(observer)),
+      suspended_(std::exchange(current_tape, nullptr)),
+      previous_(std::exchange(current_observing, this)) {}
+Observing::~Observing() {
+  current_observing = previous_;
+  current_tape = suspended_;
+}
+void Observing::tell(const char* name, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+  if (current_observing != nullptr) current_observing->observer_({name, false, 0, inputs, outputs});
 }
 
 AsRecorded::AsRecorded() : before_(std::exchange(as_recorded, true)) {}

@@ -243,13 +243,36 @@ class Tape {
   Observer observer_;
 };
 
+/// While it exists, `observer` is told about every op called on this thread, and nothing is recorded, also on the tape
+/// of an outer Recording: dropout is the identity, nothing is saved for backward, and products round as in generation.
+/// So a trained model can be looked into without a copy of it and without the memory of a training step. Observed::node
+/// is 0. Of an Observing and a Recording, the innermost applies.
+///
+/// Thread safety: applies to the thread that created it, on which it must be destroyed before anything that it is
+/// inside of. Whatever the observer throws, the op throws.
+class Observing {
+ public:
+  explicit Observing(Tape::Observer observer);
+  ~Observing();
+  Observing(const Observing&) = delete;
+  Observing& operator=(const Observing&) = delete;
+
+  /// Tells the innermost object about an op that is called outside a Recording.
+  static void tell(const char* name, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
+
+ private:
+  Tape::Observer observer_;
+  Tape* const suspended_;
+  const Observing* const previous_;
+};
+
 /// Gives record() access to the internals of the tape; for no other use.
 struct RecordAccess {
   template <class F>
   static void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
                      F&& closure) {
     Tape* const tape = Tape::current();
-    if (tape == nullptr) return;
+    if (tape == nullptr) return Observing::tell(name, inputs, outputs);
     check(!tape->running_, "{}: called while the tape that records it runs backward; end the Recording first", name);
     if (tape->inspecting_) {
       for (Tensor* const y : outputs) tape->inspect_tensor("output", name, *y);

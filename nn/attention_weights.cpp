@@ -81,19 +81,18 @@ void for_each_query(const Shape& weights, const One& one) {
 std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward, std::int64_t heads_per_kv_head) {
   check(heads_per_kv_head >= 1, "observe_attention: heads_per_kv_head must be at least 1; got {}", heads_per_kv_head);
   std::vector<Call> calls;
-  Tape tape;
-  tape.observe([&](const Tape::Observed& op) {
+  const auto see = [&](const Tape::Observed& op) {
     const std::string_view name = op.name;
-    if (op.backward || (name != "attention" && name != "linear_attention")) return;
+    if (name != "attention" && name != "linear_attention") return;
     calls.push_back({name == "linear_attention", {}, op.outputs[0]->detach()});
     for (const Tensor* const input : op.inputs) calls.back().inputs.push_back(input->detach());
-  });
+  };
   {
-    const Recording on(tape);
+    const Observing observing(see);
     forward();
   }
-  tape.clear();
   std::vector<ObservedAttention> observed;
+  observed.reserve(calls.size());
   for (const Call& call : calls) observed.push_back(unpacked(call, heads_per_kv_head));
   return observed;
 }

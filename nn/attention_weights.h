@@ -21,9 +21,8 @@ struct ObservedAttention {
   Tensor y;             ///< [B, T, H·D]
 };
 
-/// Runs `forward` in a Recording of its own and returns the calls of attention() and linear_attention(), in their
-/// order; those of relative_attention() and those inside recompute() are not seen. The model must have no dropout,
-/// which would be applied and which no weight shows. `heads_per_kv_head` is H / K, the same for all calls of
+/// Runs `forward` without recording it (Observing) and returns the calls of attention() and linear_attention(), in
+/// their order; those of relative_attention() are not seen. `heads_per_kv_head` is H / K, the same for all calls of
 /// attention() with packed q‖k‖v. Throws Error if it is below 1, and whatever `forward` throws.
 std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward,
                                                  std::int64_t heads_per_kv_head = 1);

@@ -13,6 +13,7 @@
 #include "autograd/ops.h"
 #include "autograd/parameter.h"
 #include "autograd/recording.h"
+#include "nn/forward_parts.h"
 #include "nn/prior.h"
 
 namespace maki {
@@ -80,6 +81,10 @@ class Model {
   virtual const Encoder* as_encoder() const { return nullptr; }
   /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
   virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
+  /// What the model computes on the way to its logits, for ids [B, T] int32 and nothing before them; nullopt for a
+  /// model that is no stack of blocks over one text. Throws Error for ids that loss() refuses. Requires: there is no
+  /// Recording.
+  virtual std::optional<ForwardParts> forward_parts(const Tensor&) const { return std::nullopt; }
   /// The state that is carried from one batch to the next, for `batch` sequences; null if nothing is carried. Row b of
   /// a batch then continues row b of the batch before it. Such a state is a memory of the last tokens:
   ///

@@ -28,11 +28,19 @@ Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tens
   check(!wpe || end <= block_size,
         "{}: learned positions end at block_size = {} tokens; got {} (sinusoidal positions have no end)", model,
         block_size, end);
-  Tensor x = embedding(table, ids);
-  if (factor != 1) x = scale(x, factor);
-  if (wpe) x = add(x, slice(wpe->weight, 0, start, end));
-  if (sinusoids) x = add(x, sinusoids->rows(start, end));
+  Tensor x = tokens(table, ids);
+  if (const Tensor p = positions(start, end)) x = add(x, p);
   return ngram ? add(x, (*ngram)(ids, before)) : x;
+}
+
+Tensor TokenInput::tokens(const Tensor& table, const Tensor& ids) const {
+  const Tensor x = embedding(table, ids);
+  return factor != 1 ? scale(x, factor) : x;
+}
+
+Tensor TokenInput::positions(std::int64_t begin, std::int64_t end) const {
+  if (wpe) return slice(wpe->weight, 0, begin, end);
+  return sinusoids ? sinusoids->rows(begin, end) : Tensor();
 }
 
 Tensor checked_padding_mask(const char* model, const Tensor& ids, const Tensor& mask) {

@@ -24,6 +24,11 @@ struct TokenInput {
   Tensor operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start = 0,
                     const Tensor& before = {}) const;
 
+  /// The first two terms: factor · table[ids], [B, T, C]; and the positions begin … end − 1, [end − begin, C], empty
+  /// if there are none here. Requires: learned positions have them.
+  Tensor tokens(const Tensor& table, const Tensor& ids) const;
+  Tensor positions(std::int64_t begin, std::int64_t end) const;
+
   std::int64_t block_size;
   double factor;
   std::optional<Embedding> wpe;

@@ -131,7 +131,7 @@ struct Block {
   static Tensor after(const std::optional<ShortConv>& conv, const Tensor& x, const F& f, Tensor* recent) {
     if (!conv) return f(x);
     Tensor read = recent != nullptr ? *recent : Tensor();
-    const Tensor y = f((*conv)(x, recent != nullptr ? &read : nullptr));
+    Tensor y = f((*conv)(x, recent != nullptr ? &read : nullptr));
     if (recent != nullptr) *recent = read;
     return y;
   }

@@ -1,5 +1,5 @@
 // The grammars of the built-in stories, in the notation of data/builtin/grammar.h: stories_en.txt and
-// stories_ja.txt, embedded by cmake/embed_text.cmake.
+// stories_ja.txt, embedded by cmake/MakiEmbed.cmake.
 #pragma once
 
 #include <string_view>

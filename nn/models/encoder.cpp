@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autograd/core/check.h"
-#include "autograd/recompute.h"
 #include "autograd/recording.h"
 
 namespace maki {
@@ -73,12 +72,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
 
 Tensor Encoder::hidden(const Tensor& ids, const Tensor& mask) const {
   const Tensor visible = checked_padding_mask("encoder", ids, mask);
-  Tensor x = drop(input("encoder", wte.weight, ids));
-  for (const Block& block : h) {
-    const auto layer = [&block, visible](const Tensor& y) { return block(y, nullptr, visible); };
-    x = config.recompute_blocks ? recompute(x, layer) : layer(x);
-  }
-  return ln_f ? (*ln_f)(x) : x;
+  return hidden_through(ids, [this, visible](std::size_t i, const Tensor& x) { return h[i](x, nullptr, visible); });
 }
 
 Tensor Encoder::logits(const Tensor& ids, const Tensor& mask) const {
@@ -107,6 +101,19 @@ Tensor Encoder::loss(const Batch& batch, const CrossEntropy& options) const {
   }
   const auto [x, targets] = predicted(hidden(batch.ids, batch.source_mask), batch.targets, options.ignored);
   return linear_cross_entropy(x, head_weight(), targets, options);
+}
+
+std::optional<ForwardParts> EncoderModel::forward_parts(const Tensor& ids) const {
+  const Encoder& e = encoder;
+  std::vector<Tensor> streams;
+  e.hidden_through(ids, keeping_streams(streams, [&e](std::size_t i, const Tensor& x) { return e.h[i](x); }));
+  ForwardParts parts{.embedding = e.input.tokens(e.wte.weight, ids),
+                     .positions = e.input.positions(0, ids.shape()[1]),
+                     .position_kind = to_string(e.config.positions),
+                     .streams = std::move(streams)};
+  if (!e.classifier)
+    parts.logits = [&e](const Tensor& x) { return linear(e.ln_f ? (*e.ln_f)(x) : x, e.head_weight()); };
+  return parts;
 }
 
 std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t length) const {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/recompute.h"
 #include "nn/model.h"
 #include "nn/token_input.h"
 #include "nn/transformer.h"
@@ -38,6 +39,17 @@ struct Encoder {
   /// mask of another shape or one that hides all tokens of a sequence.
   Tensor hidden(const Tensor& ids, const Tensor& mask = {}) const;
 
+  /// hidden() without a mask, but with layer(i, x) instead of block i.
+  template <class Layer>
+  Tensor hidden_through(const Tensor& ids, const Layer& layer) const {
+    Tensor x = drop(input("encoder", wte.weight, ids));
+    for (std::size_t i = 0; i < h.size(); ++i) {
+      const auto block = [layer, i](const Tensor& entering) { return layer(i, entering); };
+      x = config.recompute_blocks ? recompute(x, block) : block(x);
+    }
+    return ln_f ? (*ln_f)(x) : x;
+  }
+
   /// What the masked language model expects at every token: [B, T] → [B, T, V]. Throws Error if there are classes.
   Tensor logits(const Tensor& ids, const Tensor& mask = {}) const;
   /// The logits of some tokens alone: `rows` [n] int32 are their indices b·T + t among the B·T tokens → [n, V]. All
@@ -54,6 +66,9 @@ struct Encoder {
   /// Throws Error for targets of another shape, and what hidden() throws.
   Tensor loss(const Batch& batch, const CrossEntropy& options = {}) const;
 
+  /// The weight of the output head, [V, C], of a masked language model.
+  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
+
   EncoderConfig config;
   DType dtype;  // of the parameters
   Dropout drop;
@@ -63,9 +78,6 @@ struct Encoder {
   std::optional<Norm> ln_f;          // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;     // of a masked language model whose weights are not tied
   std::optional<Linear> classifier;  // if there are classes
-
- private:
-  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 };
 
 /// Wraps Encoder in the interfaces of nn/model.h.
@@ -78,6 +90,7 @@ class EncoderModel final : public Model {
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return encoder.loss(batch, options);
   }
+  std::optional<ForwardParts> forward_parts(const Tensor& ids) const override;
   double attention_flop(std::int64_t length) const override { return maki::attention_flop(encoder.config, length); }
   /// If a quarter of the tokens is predicted.
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;

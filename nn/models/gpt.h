@@ -71,6 +71,17 @@ struct Gpt {
     }
     return ln_f ? (*ln_f)(x) : x;
   }
+  /// Model::forward_parts() with layer(i, x) instead of block i.
+  template <class Layer>
+  ForwardParts parts_through(const Tensor& ids, const Tensor& prior, const Layer& layer) const {
+    std::vector<Tensor> streams;
+    hidden_through(ids, 0, {}, keeping_streams(streams, layer));
+    return {.embedding = input.tokens(wte.weight, ids),
+            .positions = input.positions(0, ids.shape()[1]),
+            .position_kind = to_string(config.positions),
+            .streams = std::move(streams),
+            .logits = [this, prior](const Tensor& x) { return with_prior(ln_f ? (*ln_f)(x) : x, prior); }};
+  }
   /// What its prior has to be like; nullopt without one.
   std::optional<PriorNeeds> prior_needs() const {
     return prior_gate ? std::optional(PriorNeeds{config.vocab_size, config.ngram_prior - 1}) : std::nullopt;
@@ -104,6 +115,10 @@ class GptModel final : public Generator {
   const char* kind() const override { return "gpt"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
     return gpt.loss(batch.ids, batch.targets, options, prior_of_batch(batch, gpt.dtype));
+  }
+  std::optional<ForwardParts> forward_parts(const Tensor& ids) const override {
+    return gpt.parts_through(ids, prior_of_batch({.ids = ids}, gpt.dtype),
+                             [this](std::size_t i, const Tensor& x) { return gpt.h[i](x); });
   }
   double attention_flop(std::int64_t length) const override { return maki::attention_flop(gpt.config, length); }
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override {

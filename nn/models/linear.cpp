@@ -80,13 +80,16 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) c
                                       : linear_attention(q, k, v, options));
 }
 
+Tensor LinearModel::block(std::size_t i, const Tensor& x, LinearState* state) const {
+  if (maps.empty()) return gpt.h[i](x);
+  return gpt.h[i].with_attention(
+      x, [&](const Tensor& normed) { return attend(i, normed, state); },
+      state != nullptr ? &state->recent_inputs(i) : nullptr);
+}
+
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const auto layer = [this, state](std::size_t i, const Tensor& x) {
-    return gpt.h[i].with_attention(
-        x, [&](const Tensor& normed) { return attend(i, normed, state); },
-        state != nullptr ? &state->recent_inputs(i) : nullptr);
-  };
+  const auto layer = [this, state](std::size_t i, const Tensor& x) { return block(i, x, state); };
   if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);
   const Tensor y = gpt.hidden_through(ids, state->length(), state->recent.ids(), layer);
   state->advance(ids.shape()[1]);

@@ -74,6 +74,10 @@ class LinearModel final : public Generator {
   /// ids [B, T] → [B, T, C]; with a state, ids are the tokens after those that it has read, and are then part of them.
   /// With softmax attention the state is ignored: next_logits() passes a KvCache to `gpt`.
   Tensor hidden(const Tensor& ids, LinearState* state = nullptr) const;
+  std::optional<ForwardParts> forward_parts(const Tensor& ids) const override {
+    return gpt.parts_through(ids, prior_of_batch({.ids = ids}, gpt.dtype),
+                             [this](std::size_t i, const Tensor& x) { return block(i, x, nullptr); });
+  }
 
   /// Three times the operations of the recurrence of each layer: 4·H·F·D for the state, and those of the feature map
   /// for one query and one key per head. They do not depend on the length. With softmax attention, as of Gpt.
@@ -94,6 +98,7 @@ class LinearModel final : public Generator {
 
  private:
   Tensor attend(std::size_t layer, const Tensor& x, LinearState* state) const;
+  Tensor block(std::size_t layer, const Tensor& x, LinearState* state) const;
 };
 
 }  // namespace maki

@@ -88,6 +88,17 @@ Tensor TransformerXlModel::logits(const Tensor& ids, SegmentMemory* memory, cons
   return y;
 }
 
+std::optional<ForwardParts> TransformerXlModel::forward_parts(const Tensor& ids) const {
+  const Tensor prior = prior_of_batch({.ids = ids}, net.dtype);
+  ForwardParts parts{.embedding = net.embed(ids), .positions = {}, .position_kind = "relative"};
+  net.hidden_through(parts.embedding, keeping_streams(parts.streams, [this](std::size_t i, const Tensor& x) {
+                       return net.h[i](x, Tensor());
+                     }));
+  parts.embedding = net.input.tokens(net.wte.weight, ids);  // without n-grams
+  parts.logits = [this, prior](const Tensor& x) { return net.with_prior(net.ln_f ? (*net.ln_f)(x) : x, prior); };
+  return parts;
+}
+
 std::unique_ptr<State> TransformerXlModel::make_carried(std::int64_t batch) const {
   if (net.config.memory == 0) return nullptr;
   return std::make_unique<SegmentMemory>(net.config, batch, net.dtype);

@@ -157,6 +157,7 @@ class TransformerXlModel final : public Generator {
   /// `prior` [B, T, V] is needed if the model has one.
   Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr, const Tensor& prior = {}) const;
 
+  std::optional<ForwardParts> forward_parts(const Tensor& ids) const override;
   /// 18·L·C for each of T + M keys, which take part in three products instead of two, plus 12·L·C²·M/T: each segment of
   /// T tokens projects the keys and values of the memory once more.
   double attention_flop(std::int64_t length) const override;

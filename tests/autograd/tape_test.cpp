@@ -159,6 +159,41 @@ TEST_CASE_METHOD(TapeFixture, "an observer sees every call with its tensors, and
   REQUIRE(seen == std::vector<Seen>{{false, 0, 1}, {false, 0, 2}, {false, 1, 1}, {true, 1, 0}, {true, 0, 0}});
 }
 
+TEST_CASE_METHOD(TapeFixture, "Observing sees the ops of its scope, and nothing records them") {
+  std::vector<std::size_t> seen, inner;  // the number of inputs of each op
+  Tensor y;
+  {
+    const Recording on(tape);
+    {
+      const Observing observing([&](const Tape::Observed& op) {
+        REQUIRE(op.name == std::string("weighted"));
+        REQUIRE_FALSE(op.backward);
+        REQUIRE(op.outputs.size() == 1);
+        seen.push_back(op.inputs.size());
+      });
+      REQUIRE(Tape::current() == nullptr);
+      y = weighted({{2, a}, {1, b}});
+      {
+        const Observing other([&](const Tape::Observed& op) { inner.push_back(op.inputs.size()); });
+        weighted({{1, a}, {1, b}, {1, y}});
+      }
+      Tape further;
+      {
+        const Recording recorded(further);
+        weighted({{1, a}});
+      }
+      REQUIRE(further.size() == 1);
+      weighted({{3, y}});
+    }
+    REQUIRE(tape.size() == 0);
+    weighted({{1, a}});
+    REQUIRE(tape.size() == 1);
+  }
+  REQUIRE_FALSE(y.requires_grad());
+  REQUIRE(seen == std::vector<std::size_t>{2, 1});
+  REQUIRE(inner == std::vector<std::size_t>{3});
+}
+
 TEST_CASE_METHOD(TapeFixture, "activations return to the pool as the tape unwinds") {
   constexpr std::int64_t kElements = 1 << 16, kBytes = kElements * 8;
   ParameterStore large(DType::float64);

@@ -118,6 +118,8 @@ TEST_CASE("what is imported and exported again has the same bytes") {
     REQUIRE(training_toml(again.state.config) == training_toml(loaded.state.config));
     const auto written = nlohmann::json::parse(read_bytes(out + "/config.json"));
     const auto original = nlohmann::json::parse(read_bytes(before + "/config.json"));
+    for (const char* const key : {"initializer_range", "tie_word_embeddings", "model_type", "vocab_size"})
+      REQUIRE(written.contains(key));
     for (const auto& [key, value] : written.items()) {
       if (!original.contains(key) || key.find("drop") != std::string::npos) continue;
       INFO(key);

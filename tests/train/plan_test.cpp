@@ -407,6 +407,14 @@ TEST_CASE("a plan knows how much of the sequences of documents is filling") {
   REQUIRE(filled.passes == Approx(places / (100'000.0 * static_cast<double>(c.block_size) * (1 - c.val_fraction))));
 }
 
+TEST_CASE("what is not needed for validation of a long text is trained on") {
+  const Plan plan = plan_of(with(request_for(50'000'000, 60), kNoPrior));
+  const Config& c = plan.config;
+  REQUIRE(c.val_fraction < 0.1);
+  const double tokens = static_cast<double>(c.max_steps * c.block_size * c.batch_size * c.grad_accum);
+  REQUIRE(plan.passes == Approx(tokens / (50'000'000 * (1 - c.val_fraction))));
+}
+
 TEST_CASE("whole words are the tokens of a text in which hardly any word is new, unless the user has fixed others") {
   Corpus corpus;
   for (int i = 0; i < 5000; ++i) corpus.text += i % 3 == 0 ? "the cat sat on the mat. " : "a dog ran to the cat. ";

@@ -1,5 +1,8 @@
 #include "train/app/planned_start.h"
 
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <utility>
 
 #include "train/app/progress.h"
@@ -48,6 +51,15 @@ void PlannedStart::choose_length(Config& config, const Task& task) {
   for (const std::string& line : plan_summary(*plan_)) to_stderr("{}\n", line);
   if (!options_.explain) return;
   for (const std::string& line : plan_lines(*plan_)) to_stderr("{}\n", line);
+}
+
+std::string PlannedStart::explanation() const {
+  std::vector<std::string> lines = plan_summary(*plan_);
+  std::ranges::move(plan_lines(*plan_), std::back_inserter(lines));
+  constexpr std::string_view kPrefix = "plan   ";  // for the terminal
+  for (std::string& line : lines)
+    if (line.starts_with(kPrefix)) line.erase(0, kPrefix.size());
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 TimeLimit PlannedStart::limit(std::function<void(const Config&)> record) const {

@@ -30,6 +30,8 @@ class PlannedStart {
 
   /// What the session has to know of the time; `record` is TimeLimit::record. Both require choose_length().
   TimeLimit limit(std::function<void(const Config&)> record) const;
+  /// What was planned, and why each value was chosen; in lines.
+  std::string explanation() const;
   PlannedRun facts() const { return {.expected_loss = plan_->by_heart ? 0 : plan_->expected_loss}; }
 
  private:

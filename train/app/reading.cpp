@@ -119,6 +119,21 @@ MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std:
   return masked;
 }
 
+std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, const std::string& text, std::string_view name,
+                                      Unknown policy) {
+  return text.empty() ? std::vector<std::int32_t>()
+                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, policy));
+}
+
+std::vector<std::int32_t> encode_text(const LoadedModel& loaded, const std::string& text, std::string_view name,
+                                      Unknown policy) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  if (task_rule(loaded.state.config).fills_masks && text.find(kMask) != std::string::npos)
+    return encode_masked(tokenizer, text, name, policy).ids;
+  if (loaded.model->as_encoder() != nullptr) return encode_line(tokenizer, text, name, policy);
+  return tokenizer.encode(encodable_text(tokenizer, text, name, policy));
+}
+
 void AdaptingOptions::add(const Command& command, const std::string& help) {
   command.add_flag("--adapt", adapt, help);
   command.add_number("--adapt-lr", options.learning_rate, 0, 1, "RATE", "learning rate while reading");

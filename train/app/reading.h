@@ -62,6 +62,15 @@ struct MaskedText {
 /// tokenizer of words, a space before [MASK] is part of the masked word.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
 
+/// The ids of a text that stands alone, such as a sentence to translate; none of an empty text. Throws what
+/// encodable_text() throws.
+std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, const std::string& text, std::string_view name,
+                                      Unknown policy);
+/// The ids of a text for a model that reads one text: with masks, if it fills them; alone, if it sees both sides of
+/// each token. Throws what encodable_text() throws.
+std::vector<std::int32_t> encode_text(const LoadedModel& loaded, const std::string& text, std::string_view name,
+                                      Unknown policy);
+
 /// --adapt and the options that need it, of verbs whose model learns while it reads.
 struct AdaptingOptions {
   bool adapt = false;

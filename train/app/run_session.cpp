@@ -2,13 +2,17 @@
 
 #include <csignal>
 #include <fmt/format.h>
+#include <thread>
 #include <utility>
 
+#include "autograd/core/parallel.h"
 #include "data/io/error.h"
+#include "data/io/number.h"
 #include "data/io/shell_quote.h"
 #include "train/app/bench/machine.h"
 #include "train/app/event_file.h"
 #include "train/app/interrupt.h"
+#include "train/app/version.h"
 
 namespace maki {
 namespace {
@@ -35,6 +39,11 @@ double peak_tokens_per_second(Trainer& trainer) {
          flop_per_token(trainer.model(), trainer.store(), config.block_size);
 }
 
+std::string describe_machine(const Config& config) {
+  return fmt::format("{}; {} of {} cores; {}; {}", version_text(), pluralize(threads(), "thread"),
+                     std::thread::hardware_concurrency(), config.target, to_string(config.precision));
+}
+
 }  // namespace
 
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
@@ -43,6 +52,7 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
                   peak_tokens_per_second(trainer));
   options.stop = interrupt_request();
   options.may_evaluate = [] { return interrupted() == SIGINT; };
+  options.remarks.emplace_back(Remark::Kind::session, describe_machine(config));
   EventFile events(run.path(), trainer.store());
   if (config.tensorboard) options.listeners.push_back(&events);
   const auto end = [&] {

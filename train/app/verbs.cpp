@@ -13,6 +13,7 @@ void add_eval(const Command& command);
 void add_attend(const Command& command);
 void add_positions(const Command& command);
 void add_inspect(const Command& command);
+void add_report(const Command& command);
 void add_serve(const Command& command);
 void add_prepare(const Command& command);
 void add_tokenizer(const Command& command);
@@ -38,6 +39,7 @@ constexpr Verb kVerbs[] = {
     {"attend", "Draw the attention weights of a trained model on a text", add_attend},
     {"positions", "Draw sinusoidal positions, their dot products and their wavelengths", add_positions},
     {"inspect", "Show what a run, a checkpoint or a token file contains", add_inspect},
+    {"report", "Write a page that shows what runs have measured and what a model has learned", add_report},
     {"serve", "Show runs in a browser while they train, and let programs complete texts", add_serve},
     {"prepare", "Encode a text once, into a token file from which training starts at once", add_prepare},
     {"tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer", add_tokenizer},

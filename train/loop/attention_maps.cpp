@@ -7,11 +7,9 @@
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/io/error.h"
-#include "nn/attention_weights.h"
 #include "nn/features.h"
 #include "nn/models/encoder.h"
 #include "train/loop/translate.h"
-#include "train/loop/without_dropout.h"
 #include "train/run/config/tasks.h"
 
 namespace maki {
@@ -25,36 +23,13 @@ void check_count(const char* what, const std::vector<std::int32_t>& ids) {
         kMaxAttendedTokens, ids.size());
 }
 
-// The first id after those of the tokenizer is a mask, if the model reads masks.
-std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
-  std::vector<std::string> tokens;
-  for (const std::int32_t id : ids) tokens.emplace_back(id < tokenizer.vocab_size() ? tokenizer.bytes(id) : kMask);
-  return tokens;
-}
-
-// The weights of one call, [H, T, S], after comparing what they give with what the op gave: a picture of other weights
-// than those of the model would be a defect.
-Tensor checked_weights(const LoadedModel& loaded, const ObservedAttention& call, const WeightOptions& options) {
-  // A share of the largest value, far above rounding and far below any mistake. The denominators of linear attention
-  // may be small, so it may have a larger error.
-  constexpr double kMaxSoftmaxError = 1e-3, kMaxLinearError = 1e-2;
-  const Tensor weights = attention_weights(call, options);
-  const double error = weights_error(weights, call);
-  check<CheckpointError>(!std::isnan(error), "{}: the attention of this model is not finite; the model has diverged",
-                         loaded.path);
-  if (error > (call.linear ? kMaxLinearError : kMaxSoftmaxError))
-    throw std::logic_error("attend: the weights do not give the output of the attention of this model");
-  return reshape(weights, {weights.shape()[1], weights.shape()[2], weights.shape()[3]});
-}
-
 // The attention of a forward pass. A loss runs any model; a classifier has no target for each token.
 std::vector<ObservedAttention> observe(const LoadedModel& loaded, const Tensor& ids, const Tensor& source = {}) {
-  const ModelWithoutDropout still(loaded);
   const auto forward = [&] {
-    if (const Encoder* const encoder = still.model->as_encoder()) {
+    if (const Encoder* const encoder = loaded.model->as_encoder()) {
       encoder->hidden(ids);
     } else {
-      still.model->loss({.ids = ids, .targets = ids, .source = source}, {});
+      loaded.model->loss({.ids = ids, .targets = ids, .source = source}, {});
     }
   };
   return observe_attention(forward, loaded.state.config.heads_per_kv_head());
@@ -80,6 +55,34 @@ constexpr Table kSourceAttention("kind", kSourceRows);
 
 }  // namespace
 
+std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int32_t id : ids) tokens.emplace_back(id < tokenizer.vocab_size() ? tokenizer.bytes(id) : kMask);
+  return tokens;
+}
+
+WeightOptions self_attention_options(const LoadedModel& loaded) {
+  const Config& config = loaded.state.config;
+  return {.n_head = config.n_head,
+          .causal = loaded.model->as_encoder() == nullptr,
+          .floor = parse_attention(config.attention).floor()};
+}
+
+Tensor checked_attention_weights(const LoadedModel& loaded, const ObservedAttention& call,
+                                 const WeightOptions& options) {
+  // A share of the largest value, far above rounding and far below any mistake. The denominators of linear attention
+  // may be small, so it may have a larger error.
+  constexpr double kMaxSoftmaxError = 1e-3, kMaxLinearError = 1e-2;
+  const Tensor weights = attention_weights(call, options);
+  const double error = weights_error(weights, call);
+  check<CheckpointError>(!std::isnan(error), "{}: the attention of this model is not finite; the model has diverged",
+                         loaded.path);
+  if (error > (call.linear ? kMaxLinearError : kMaxSoftmaxError))
+    throw std::logic_error("attend: the weights do not give the output of the attention of this model");
+  return reshape(weights, {weights.shape()[1], weights.shape()[2], weights.shape()[3]});
+}
+
 std::vector<std::string> attention_kinds(const LoadedModel& loaded) {
   if (task_rule(loaded.state.config).reads_source()) return kSourceAttention.names();
   return {"self"};
@@ -87,16 +90,14 @@ std::vector<std::string> attention_kinds(const LoadedModel& loaded) {
 
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids) {
   check_count("prompt", ids);
+  const WeightOptions options = self_attention_options(loaded);
   AttentionMaps maps{.kind = "self",
-                     .causal = loaded.model->as_encoder() == nullptr,
+                     .causal = options.causal,
                      .queries = token_bytes(*loaded.tokenizer, ids),
                      .keys = token_bytes(*loaded.tokenizer, ids),
                      .layers = {}};
-  const Config& config = loaded.state.config;
-  const WeightOptions options{
-      .n_head = config.n_head, .causal = maps.causal, .floor = parse_attention(config.attention).floor()};
   for (const ObservedAttention& call : observe(loaded, row_of(ids)))
-    maps.layers.push_back(checked_weights(loaded, call, options));
+    maps.layers.push_back(checked_attention_weights(loaded, call, options));
   check(!maps.layers.empty(),
         "{}: is a model of kind {}, whose attention cannot be drawn; use a run of gpt, linear, encoder or seq2seq",
         loaded.path, loaded.model->kind());
@@ -126,7 +127,7 @@ AttentionMaps attention_maps(const LoadedModel& loaded, const std::string& kind,
   const auto layers = static_cast<std::size_t>(loaded.state.config.n_layer);
   for (std::size_t i = 0; i < layers; ++i) {
     const ObservedAttention& call = calls.at((row.in_decoder ? layers : 0) + row.first + i * row.step);
-    maps.layers.push_back(checked_weights(loaded, call, options));
+    maps.layers.push_back(checked_attention_weights(loaded, call, options));
   }
   return maps;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/attention_weights.h"
 #include "train/run/loaded_model.h"
 
 namespace maki {
@@ -20,6 +21,16 @@ struct AttentionMaps {
   /// [H, T, S] float64 each. The weights of a query sum to 1, or to less where the floor of linear attention acts.
   std::vector<Tensor> layers;
 };
+
+/// The tokens of ids, as bytes; the first id after those of the tokenizer is kMask (data/dataset/masking.h).
+std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids);
+
+/// The options of the self-attention of a model that reads one text.
+WeightOptions self_attention_options(const LoadedModel& loaded);
+/// attention_weights() of a call with B = 1, [H, T, S], after comparing what they give with what the op gave: a picture
+/// of other weights than those of the model would be a defect. Throws what attention_maps() throws.
+Tensor checked_attention_weights(const LoadedModel& loaded, const ObservedAttention& call,
+                                 const WeightOptions& options);
 
 /// The kinds that a model has; the first is the default.
 std::vector<std::string> attention_kinds(const LoadedModel& loaded);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "autograd/tape.h"
+#include "autograd/recording.h"
 #include "data/dataset/window_batches.h"
 #include "data/io/number.h"
 #include "train/loop/evaluate.h"
@@ -21,7 +21,6 @@ std::vector<double> target_losses(const ObservedLogits& logits, std::span<const 
   std::vector<std::int32_t> ids(targets.begin(), targets.end());
   if (rows != std::ssize(ids)) std::erase(ids, kIgnoredTarget);
   if (rows != std::ssize(ids)) throw std::logic_error("by position: the logits of this model are of other tokens");
-  const AsRecorded rounding;
   std::vector<double> losses;
   for (std::int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const std::int64_t end = std::min(begin + kRowsAtOnce, rows);
@@ -32,19 +31,6 @@ std::vector<double> target_losses(const ObservedLogits& logits, std::span<const 
     }
   }
   return losses;
-}
-
-void add_losses(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions) {
-  const auto targets = batch.targets.values<std::int32_t>();
-  const auto length = static_cast<std::size_t>(batch.targets.shape()[1]);
-  positions.resize(std::max(positions.size(), length));
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i] == kIgnoredTarget) continue;
-    PositionLoss& position = positions[i % length];
-    position.sum += losses.at(next++);
-    ++position.targets;
-  }
 }
 
 // That the losses of single targets belong to the loss is not taken on trust.
@@ -58,25 +44,40 @@ void require_same_sum(const std::vector<double>& losses, double loss) {
 
 }  // namespace
 
-std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
-                                                          std::int64_t most, const StopRequest& stop) {
+void add_to_positions(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions) {
+  const auto targets = batch.targets.values<std::int32_t>();
+  const auto length = static_cast<std::size_t>(batch.targets.shape()[1]);
+  positions.resize(std::max(positions.size(), length));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == kIgnoredTarget) continue;
+    PositionLoss& position = positions[i % length];
+    position.sum += losses.at(next++);
+    ++position.targets;
+  }
+}
+
+bool visit_target_losses(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
+                         const std::function<void(const Batch&, const std::vector<double>&)>& use) {
   const ProductPrecision precision(model.precision);
-  Tape tape;
-  ObservedLogits logits(tape);
-  std::vector<PositionLoss> positions;
-  const auto use = [&](const Batch& batch, State* carried) {
+  const AsRecorded rounding;
+  ObservedLogits logits;
+  return visit_batches(model, task, part, most, stop, [&](const Batch& batch, State* carried) {
     logits.forget();
-    Tensor loss;
-    {
-      const Recording on(tape, RandomContext{});
-      loss = model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried);
-    }
+    const Tensor loss = model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried);
     const std::vector<double> losses = target_losses(logits, batch.targets.values<std::int32_t>());
     require_same_sum(losses, loss.item());
-    tape.clear();
-    add_losses(batch, losses, positions);
+    use(batch, losses);
+  });
+}
+
+std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
+                                                          std::int64_t most, const StopRequest& stop) {
+  std::vector<PositionLoss> positions;
+  const auto use = [&](const Batch& batch, const std::vector<double>& losses) {
+    add_to_positions(batch, losses, positions);
   };
-  if (!visit_batches(model, task, part, most, stop, use)) return std::nullopt;
+  if (!visit_target_losses(model, task, part, most, stop, use)) return std::nullopt;
   return positions;
 }
 

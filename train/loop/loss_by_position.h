@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,10 +15,18 @@ struct PositionLoss {
   std::int64_t targets = 0;
 };
 
+/// Adds the losses of a batch's targets [B, T] to those of their positions.
+void add_to_positions(const Batch& batch, const std::vector<double>& losses, std::vector<PositionLoss>& positions);
+
+/// Calls use() with each of the batches that mean_loss() covers and the losses in nats of its targets, in their order,
+/// without those that are ignored. Requires, and throws, what the function below does; returns false if `stop` was
+/// requested.
+bool visit_target_losses(const Model& model, const Task& task, Part part, std::int64_t most, const StopRequest& stop,
+                         const std::function<void(const Batch& batch, const std::vector<double>& losses)>& use);
+
 /// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch (from 0).
-/// Requires: the targets of the task are [B, T], and the model has no dropout, because its passes are recorded
-/// (ModelWithoutDropout). The result is nullopt if `stop` is requested. Throws std::logic_error if
-/// the probabilities do not give the loss of the model, which would be a defect of maki.
+/// Requires: the targets of the task are [B, T]. The result is nullopt if `stop` is requested. Throws std::logic_error
+/// if the probabilities do not give the loss of the model, which would be a defect of maki.
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
                                                           std::int64_t most, const StopRequest& stop = {});
 

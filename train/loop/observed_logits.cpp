@@ -7,20 +7,28 @@
 
 namespace maki {
 
-ObservedLogits::ObservedLogits(Tape& tape) : tape_(tape) {
-  tape.observe([this](const Tape::Observed& op) {
-    if (op.backward) return;
-    const std::string_view name = op.name;
-    if (name == "linear_cross_entropy") {
-      hidden_ = op.inputs[0]->detach();
-      head_ = op.inputs[1]->detach();
-    } else if (name == "cross_entropy") {
-      logits_ = op.inputs[0]->detach();
-    }
-  });
+ObservedLogits::ObservedLogits(Tape& tape) : tape_(&tape) {
+  tape.observe([this](const Tape::Observed& op) { see(op); });
 }
 
-ObservedLogits::~ObservedLogits() { tape_.observe({}); }
+ObservedLogits::ObservedLogits() {
+  observing_.emplace([this](const Tape::Observed& op) { see(op); });
+}
+
+ObservedLogits::~ObservedLogits() {
+  if (tape_ != nullptr) tape_->observe({});
+}
+
+void ObservedLogits::see(const Tape::Observed& op) {
+  if (op.backward) return;
+  const std::string_view name = op.name;
+  if (name == "linear_cross_entropy") {
+    hidden_ = op.inputs[0]->detach();
+    head_ = op.inputs[1]->detach();
+  } else if (name == "cross_entropy") {
+    logits_ = op.inputs[0]->detach();
+  }
+}
 
 const Tensor& ObservedLogits::last() const {
   if (!hidden_ && !logits_) throw std::logic_error("this model ends in neither kind of cross-entropy");

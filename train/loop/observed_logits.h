@@ -3,17 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "autograd/tape.h"
 #include "autograd/tensor.h"
 
 namespace maki {
 
-/// What the last loss was computed from that was recorded on a tape. Requires: the tape outlives the object, and nobody
-/// else observes it.
+/// What the last loss was computed from.
 class ObservedLogits {
  public:
+  /// Of the losses that are recorded on this tape. Requires: the tape outlives the object, and nobody else observes it.
   explicit ObservedLogits(Tape& tape);
+  /// Of the losses computed on this thread while the object exists, which none records (Observing).
+  ObservedLogits();
   ~ObservedLogits();
   ObservedLogits(const ObservedLogits&) = delete;
   ObservedLogits& operator=(const ObservedLogits&) = delete;
@@ -27,10 +30,12 @@ class ObservedLogits {
   Tensor log_probabilities(std::int64_t begin, std::int64_t end) const;
 
  private:
+  void see(const Tape::Observed& op);
   const Tensor& last() const;
 
-  Tape& tape_;
-  Tensor hidden_, head_, logits_;  // the first two, or the logits
+  Tape* tape_ = nullptr;                // that is observed; else
+  std::optional<Observing> observing_;  // this scope
+  Tensor hidden_, head_, logits_;       // the first two, or the logits
 };
 
 }  // namespace maki

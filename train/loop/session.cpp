@@ -25,6 +25,8 @@ Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run
       best_(
           trainer, run, first_learned_step(config), [this](std::int64_t step) { return is_intact(step); },
           [this](const std::string& sentence) { note(sentence); }),
+      layers_(trainer.store()),
+      remarks_(std::move(options.remarks)),
       has_validation_(trainer.task().eval_batches(Part::val) > 0),
       elapsed_before_(metrics_.history().elapsed_seconds()),
       start_(Clock::now()) {
@@ -40,6 +42,10 @@ void Session::report(const std::function<void(SessionListener&)>& event) {
 
 void Session::note(const std::string& sentence) {
   report([&](SessionListener& listener) { listener.on_note(sentence); });
+}
+
+void Session::remark(Remark::Kind kind, const std::string& text) {
+  report([&](SessionListener& listener) { listener.on_remark({kind, trainer_.steps(), text}); });
 }
 
 double Session::elapsed_seconds() const {
@@ -232,6 +238,7 @@ SessionEnd Session::train() {
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps(), metrics_.history()); });
+  for (const auto& [kind, text] : remarks_) remark(kind, text);
   try {
     if (!take_steps()) return stop_now();
   } catch (const CorpusError&) {
@@ -255,10 +262,13 @@ bool Session::take_steps() {
     if (!interrupted) write_sample();
     if ((end || stopped_early_) && !interrupted) return true;
 
+    const bool observed = step + 1 == config_.max_steps || (step + 1) % config_.eval_interval == 0;
+    if (observed) layers_.before_step();
     const double begin = now();
     const auto result = interrupted ? std::nullopt : trainer_.step(stop_);
     if (!result) return false;
     count_step(*result, now() - begin);
+    if (observed) report([&](SessionListener& listener) { listener.on_layers(step + 1, layers_.after_step()); });
   }
 }
 
@@ -270,11 +280,13 @@ SessionEnd Session::stop_now() {
   const bool evaluates = unmeasured && may_evaluate_ && may_evaluate_();
   report([&](SessionListener& listener) { listener.on_interrupt(step, evaluates); });
   if (evaluates) evaluate({}, /*whole=*/false);
+  remark(Remark::Kind::end, "interrupted");
   report([](SessionListener& listener) { listener.on_sync(); });
   return SessionEnd::interrupted;
 }
 
 void Session::finish() {
+  remark(Remark::Kind::end, stopped_early_ ? "overfitting" : "finished");
   report([](SessionListener& listener) { listener.on_sync(); });
   report(
       [&](SessionListener& listener) { listener.on_finish(trainer_.steps(), elapsed_seconds(), trainer_.epochs()); });

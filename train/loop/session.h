@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/loop/best_checkpoint.h"
+#include "train/loop/layer_changes.h"
 #include "train/loop/time_limit.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
@@ -35,6 +36,8 @@ struct SessionOptions {
   std::optional<TimeLimit> limit = {};
   /// The checkpoint of the run that the trainer was restored from, if any: it is neither read nor written again.
   const VerifiedCheckpoint* resumed = nullptr;
+  /// What the session records about itself when it begins: Remark::text by kind.
+  std::vector<std::pair<Remark::Kind, std::string>> remarks = {};
   /// What else is told of the session, after the listener that it was made with.
   std::vector<SessionListener*> listeners = {};
 };
@@ -78,6 +81,7 @@ class Session {
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void report_overfitting(std::int64_t best_step, bool ends);
   void write_sample();
+  void remark(Remark::Kind kind, const std::string& text);
   void count_step(const StepReport& step, double seconds);
   bool take_steps();  // false: stopped
   SessionEnd stop_now();
@@ -95,6 +99,8 @@ class Session {
   CheckpointState state_;
   std::map<std::int64_t, bool> intact_;  // the checkpoints that were written or looked at, by step
   BestCheckpoint best_;
+  LayerChanges layers_;
+  std::vector<std::pair<Remark::Kind, std::string>> remarks_;  // of the beginning
   std::set<std::string> pruning_notes_;
   std::optional<EvalReport> last_evaluation_;
   std::optional<StepBudget> budget_;

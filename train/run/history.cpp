@@ -25,15 +25,32 @@ EvalReport eval_line(const MetricsLine& line) {
           .sampled_val_share = line.number("sampled_val_share").value_or(0)};
 }
 
+std::vector<LayerReport> layers_line(const MetricsLine& line) {
+  std::vector<LayerReport> layers;
+  for (const auto& [name, numbers] : line.lists)
+    if (numbers.size() == 2) layers.push_back({name, numbers[0], numbers[1]});
+  return layers;
+}
+
+constexpr Remark::Kind kRemarkKinds[] = {Remark::Kind::plan, Remark::Kind::session, Remark::Kind::end};
+
 double smoothed_lines(const std::vector<LoggedStep>& steps) {
   return std::max(5.0, static_cast<double>(steps.size()) / 50);
 }
 
 }  // namespace
 
+const char* to_string(Remark::Kind kind) {
+  constexpr const char* kNames[] = {"plan", "session", "end"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 void RunHistory::add(const MetricsLine& line) {
   if (line.kind == "eval") on_eval(eval_line(line), false);
   if (line.kind == "sample") on_sample(line.step, line.text);
+  if (line.kind == "layers") on_layers(line.step, layers_line(line));
+  for (const Remark::Kind kind : kRemarkKinds)
+    if (line.kind == to_string(kind)) on_remark({kind, line.step, line.text});
   if (line.kind == "counting") counting_ = counting_line(line);
   const auto loss = line.number("loss");
   if (line.kind != "train" || !loss) return;

@@ -23,6 +23,14 @@ struct Sample {
   std::string text;
 };
 
+struct LoggedLayers {
+  std::int64_t step = 0;
+  std::vector<LayerReport> layers;
+};
+
+/// The kind of a line of metrics.jsonl with a remark: "plan", "session" or "end".
+const char* to_string(Remark::Kind kind);
+
 /// Listens to a session, after it has read what earlier sessions of the run wrote.
 class RunHistory final : public SessionListener {
  public:
@@ -34,10 +42,16 @@ class RunHistory final : public SessionListener {
   }
   void on_eval(const EvalReport& report, bool /*best*/) override { evals_.push_back(report); }
   void on_sample(std::int64_t step, const std::string& text) override { samples_.push_back({step, text}); }
+  void on_layers(std::int64_t step, const std::vector<LayerReport>& layers) override {
+    layers_.push_back({step, layers});
+  }
+  void on_remark(const Remark& remark) override { remarks_.push_back(remark); }
 
   const std::vector<LoggedStep>& steps() const { return steps_; }
   const std::vector<EvalReport>& evals() const { return evals_; }
   const std::vector<Sample>& samples() const { return samples_; }
+  const std::vector<LoggedLayers>& layers() const { return layers_; }
+  const std::vector<Remark>& remarks() const { return remarks_; }
   const std::optional<CountingReport>& counting() const { return counting_; }
   /// The evaluations that have a validation loss. Of one that covers the whole text, this is the loss over the share
   /// that the other evaluations cover.
@@ -48,6 +62,8 @@ class RunHistory final : public SessionListener {
   std::vector<LoggedStep> steps_;
   std::vector<EvalReport> evals_;
   std::vector<Sample> samples_;
+  std::vector<LoggedLayers> layers_;
+  std::vector<Remark> remarks_;
   std::optional<CountingReport> counting_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/run/early_stop.h"
 
@@ -48,6 +49,25 @@ struct CountingReport {
   double train_share = 1, val_share = 1;  ///< of the training text that was counted and of the validation text
 };
 
+/// What a run records in words, for those who look at it later.
+struct Remark {
+  enum class Kind : std::uint8_t {
+    plan,     ///< what was planned, and why; in lines
+    session,  ///< a session begins: on which machine, and how it computes
+    end       ///< a session has ended: "finished", "overfitting" or "interrupted"
+  };
+  Kind kind;
+  std::int64_t step = 0;
+  std::string text;
+};
+
+/// How large the parameters of a layer are, and how much a step has changed them.
+struct LayerReport {
+  std::string layer;  ///< what the names of its parameters begin with, such as "h.0"
+  double norm = 0;    ///< Euclidean, of all its parameters
+  double update = 0;  ///< norm of the change / norm, over a sample of them
+};
+
 /// Receives what happens in a session, on the session's thread and in the order of events. An exception that a listener
 /// throws ends the session and is thrown by Session::train(); what was saved before remains.
 class SessionListener {
@@ -67,6 +87,9 @@ class SessionListener {
   /// step 0; the rate covers the steps since the previous call; the time is that of all sessions of the run, with
   /// evaluations and checkpoints.
   virtual void on_log(const StepReport&, double /*tokens_per_second*/, double /*elapsed_seconds*/) {}
+  /// After the step before an evaluation: the layers, in the order of their parameters.
+  virtual void on_layers(std::int64_t /*step*/, const std::vector<LayerReport>&) {}
+  virtual void on_remark(const Remark&) {}
   /// An evaluation is complete, and `best` with its checkpoint is saved if this is the best so far.
   virtual void on_eval(const EvalReport&, bool /*best*/) {}
   /// The model generated a text after `step` steps.

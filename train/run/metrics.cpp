@@ -121,6 +121,20 @@ void MetricsFile::on_sample(std::int64_t step, const std::string& text) {
   history_.on_sample(step, text);
 }
 
+void MetricsFile::on_layers(std::int64_t step, const std::vector<LayerReport>& layers) {
+  ordered_json line{{"kind", "layers"}, {"step", step}};
+  for (const LayerReport& layer : layers)
+    line[layer.layer] = {finite(step, "the norm of a layer", layer.norm),
+                         finite(step, "the update of a layer", layer.update)};
+  append(line.dump());
+  history_.on_layers(step, layers);
+}
+
+void MetricsFile::on_remark(const Remark& remark) {
+  append(ordered_json{{"kind", to_string(remark.kind)}, {"step", remark.step}, {"text", remark.text}}.dump());
+  history_.on_remark(remark);
+}
+
 void MetricsFile::append(const std::string& line) { file_->write_all(text_bytes(line + "\n")); }
 
 }  // namespace maki

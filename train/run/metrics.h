@@ -33,6 +33,8 @@ class MetricsFile final : public SessionListener {
   void on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) override;
   void on_eval(const EvalReport& report, bool best) override;
   void on_sample(std::int64_t step, const std::string& text) override;
+  void on_layers(std::int64_t step, const std::vector<LayerReport>& layers) override;
+  void on_remark(const Remark& remark) override;
   /// Makes all lines durable (fsync). Throws CheckpointError.
   void on_sync() override;
 

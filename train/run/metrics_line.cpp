@@ -36,17 +36,28 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t x, const string_t&) override { return number(x); }
   bool string(string_t& text) override {
     value();
-    if (depth_ == 1 && name_ == "kind") line_.kind = std::move(text);
-    if (depth_ == 1 && name_ == "text") line_.text = std::move(text);
+    if (depth_ == 1 && name_ == "kind") {
+      line_.kind = std::move(text);
+    } else if (depth_ == 1 && name_ == "text") {
+      line_.text = std::move(text);
+    }
     return true;
   }
   bool start_object(std::size_t) override {
     is_object_ = is_object_ || depth_ == 0;
     return descend();
   }
-  bool start_array(std::size_t) override { return descend(); }
+  bool start_array(std::size_t) override {
+    descend();
+    in_list_ = depth_ == 2;
+    if (in_list_) line_.lists.push_back({name_, {}});
+    return true;
+  }
   bool end_object() override { return --depth_ >= 0; }
-  bool end_array() override { return --depth_ >= 0; }
+  bool end_array() override {
+    in_list_ = in_list_ && depth_ != 2;
+    return --depth_ >= 0;
+  }
   bool key(string_t& name) override {
     if (depth_ == 1) name_ = std::move(name);
     return true;
@@ -72,6 +83,7 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number(double x) {
     value();
     if (depth_ == 1 && std::ranges::find(kNumbers, name_) != std::end(kNumbers)) line_.numbers[name_] = x;
+    if (depth_ == 2 && in_list_) line_.lists.back().second.push_back(x);
     return true;
   }
   bool whole(std::int64_t n, double x) {
@@ -88,7 +100,7 @@ class LineReader final : public nlohmann::json_sax<nlohmann::json> {
   MetricsLine line_;
   std::string name_;  // of the field that is read
   std::int64_t depth_ = 0, step_ = -1;
-  bool is_object_ = false;
+  bool is_object_ = false, in_list_ = false;  // in_list_: in an array that is the value of a field
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace maki {
 
@@ -13,6 +15,8 @@ struct MetricsLine {
   std::int64_t step = 0;
   std::string kind = {}, text = {};  ///< empty if the line has none
   std::map<std::string, double, std::less<>> numbers = {};
+  /// The numbers in each field that is an array, in the order of the line; a name that occurs twice is there twice.
+  std::vector<std::pair<std::string, std::vector<double>>> lists = {};
 
   /// nullopt if the line has no such number.
   std::optional<double> number(std::string_view name) const;

@@ -66,10 +66,9 @@ std::string xml_text(std::string_view text) {
 Svg::Svg(double width, double height, std::string_view title, std::string_view description, std::string_view language) {
   append(body_,
          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
-         "aria-labelledby=\"title desc\" lang=\"{2}\" font-family=\"{3}\" fill=\"#222222\">\n",
+         "lang=\"{2}\" font-family=\"{3}\" fill=\"#222222\">\n",
          number(width), number(height), language, kSansFonts);
-  append(body_, "<title id=\"title\">{}</title>\n<desc id=\"desc\">{}</desc>\n", xml_text(title),
-         xml_text(description));
+  append(body_, "<title>{}</title>\n<desc>{}</desc>\n", xml_text(title), xml_text(description));
   rectangle(0, 0, width, height, "#ffffff");
 }
 

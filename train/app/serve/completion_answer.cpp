@@ -118,8 +118,7 @@ bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); 
 bool CompletionAnswer::score_next() {
   if (scored_ == prompts_.size()) return false;
   Prompt& prompt = prompts_[scored_++];
-  if (!prompt.text.empty())
-    prompt.scores = score_tokens(model_->without_dropout(), prompt.ids, *request_.text.log_probabilities);
+  if (!prompt.text.empty()) prompt.scores = score_tokens(model_->loaded, prompt.ids, *request_.text.log_probabilities);
   return true;
 }
 

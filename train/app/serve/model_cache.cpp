@@ -13,13 +13,6 @@ const Generator& ServedModel::generator() const {
   return loaded.generator();
 }
 
-const Model& ServedModel::without_dropout() const {
-  const Config& config = loaded.state.config;
-  if (config.dropout == 0 && config.ngram_dropout == 0) return *loaded.model;
-  if (!copy_) copy_ = std::make_unique<ModelWithoutDropout>(loaded);
-  return *copy_->model;
-}
-
 std::shared_ptr<const ServedModel> ModelCache::get(const std::string& name) {
   constexpr std::size_t kModelsInMemory = 3;
   const std::string path = runs_.checkpoint(name);

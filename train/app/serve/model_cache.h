@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "train/app/serve/served_runs.h"
-#include "train/loop/without_dropout.h"
 #include "train/run/loaded_model.h"
 
 namespace maki {
@@ -19,13 +18,8 @@ struct ServedModel {
 
   /// The model, if it continues a text. Throws Error.
   const Generator& generator() const;
-  /// The model without dropout, for passes that are recorded.
-  const Model& without_dropout() const;
 
   LoadedModel loaded;
-
- private:
-  mutable std::unique_ptr<ModelWithoutDropout> copy_;  // if the model has dropout, once it was needed
 };
 
 class ModelCache {

@@ -3,6 +3,11 @@
 #include <random>
 
 #include "data/io/number.h"
+#include "train/app/draw/words.h"
+#include "train/app/report.h"
+#include "train/app/report/sections.h"
+#include "train/app/report/style.h"
+#include "train/app/serve/inside_json.h"
 #include "train/app/serve/page_files.h"
 
 namespace maki {
@@ -43,6 +48,22 @@ std::vector<HttpRoute> routes(Served& served) {
     constexpr std::uint64_t kSeeds = 1'000'000'000;  // numbers that people can type
     served.engine.complete(parse_completion(request.body, device() % kSeeds), exchange);
   };
+  const auto inside = [&served](const HttpRequest& request, const Exchange& exchange) {
+    const InsideRequest asked = parse_inside_request(request.body);
+    served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
+      exchange->answer(200, kJson, answer_inside(asked, model->loaded));
+    });
+  };
+  const auto report = [&served](const HttpRequest& request, const Exchange& exchange) {
+    const PageLanguage language(words_in(parameter(request, "lang", "en")).name);
+    const std::string name = parameter(request, "run", ""), path = served.runs.run(name).path();
+    served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
+      exchange->answer(
+          200, kJson,
+          json_text(Json{
+              {"html", report_sections({path}, language)}, {"style", kReportStyle}, {"language", language.name()}}));
+    });
+  };
   const auto no_chat = [](const HttpRequest&, const Exchange&) {
     fail("messages: these models continue a text and were not trained on conversations; use /v1/completions");
   };
@@ -53,7 +74,9 @@ std::vector<HttpRoute> routes(Served& served) {
           {"POST", "/v1/completions", true, complete},
           {"POST", "/v1/chat/completions", true, no_chat},
           {"GET", "/api/runs", true, json(&ServedRuns::runs_json)},
-          {"GET", "/api/events", true, events}};
+          {"GET", "/api/events", true, events},
+          {"GET", "/api/report", true, report},
+          {"POST", "/api/inside", true, inside}};
 }
 
 }  // namespace maki

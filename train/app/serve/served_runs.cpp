@@ -7,6 +7,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "train/app/serve/http.h"
+#include "train/loop/look_inside.h"
 #include "train/run/checkpoint.h"
 #include "train/run/config/config.h"
 #include "train/run/config/tasks.h"
@@ -38,7 +39,7 @@ Json describe(const std::string& name, const RunDirectory& run) {
           {"kind", config.model},
           {"task", rule.name},
           {"can_generate", rule.writes() && !rule.reads_source()},
-          {"can_look_inside", false},
+          {"can_look_inside", can_look_inside(config)},
           {"checkpoints", run.checkpoints()},
           {"best", best ? Json(best->step) : Json()},
           {"n_layer", config.n_layer},

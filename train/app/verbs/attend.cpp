@@ -1,17 +1,13 @@
 // maki attend RUN --prompt TEXT [options]: the attention weights of a trained model on a text.
-#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
-#include "autograd/core/table.h"
-#include "data/dataset/masking.h"
 #include "data/io/number.h"
-#include "train/app/draw/heat_map_grid.h"
+#include "train/app/draw/attention_figure.h"
 #include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
@@ -30,11 +26,6 @@ struct AttendOptions {
   DrawingOptions drawing;
 };
 
-// The layers and heads that were asked for.
-struct Chosen {
-  std::vector<std::int64_t> layers, heads;
-};
-
 std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& text, std::int64_t count) {
   std::vector<std::int64_t> numbers;
   if (text != "all") return {parse_integer(name, text, 0, static_cast<double>(count - 1))};
@@ -42,27 +33,11 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
   return numbers;
 }
 
-// A text that stands alone, such as a sentence to translate.
-std::vector<std::int32_t> encode_line(const char* name, const std::string& text, const Tokenizer& tokenizer,
-                                      Unknown policy) {
-  return text.empty() ? std::vector<std::int32_t>()
-                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, policy));
-}
-
-// The prompt of a model that reads one text.
-std::vector<std::int32_t> encode_prompt(const AttendOptions& o, const LoadedModel& loaded) {
-  const Tokenizer& tokenizer = *loaded.tokenizer;
-  if (task_rule(loaded.state.config).fills_masks && o.prompt.find(kMask) != std::string::npos)
-    return encode_masked(tokenizer, o.prompt, "prompt", o.reading.policy()).ids;
-  if (loaded.model->as_encoder() != nullptr) return encode_line("prompt", o.prompt, tokenizer, o.reading.policy());
-  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.reading.policy()));
-}
-
 // What the model writes for this source, or the target that was given. At most 64 tokens, so that a text that does not
 // end leaves the cells of the picture large enough to be seen.
 std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.reading.policy());
+  if (o.target) return encode_line(*loaded.tokenizers.target, *o.target, "target", o.reading.policy());
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -77,88 +52,23 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
     check(o.kind.empty() && !o.target,
           "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
           loaded.path, loaded.model->kind());
-    return attention_maps(loaded, encode_prompt(o, loaded));
+    return attention_maps(loaded, encode_text(loaded, o.prompt, "prompt", o.reading.policy()));
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
   check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
         nearest_hint(kind, kinds));
-  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.reading.policy());
+  const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
   return attention_maps(loaded, kind, source, target_of(o, loaded, source));
 }
 
-// The weights [T, S] of one head.
-const double* weights_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head) {
-  const Tensor& all = maps.layers[static_cast<std::size_t>(layer)];
-  return all.data<double>() + head * all.shape()[1] * all.shape()[2];
-}
-
-std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
-  std::vector<std::string> labels;
-  for (const std::string& token : tokens) labels.push_back(token_label(token));
-  return labels;
-}
-
-// What the figure says of each kind of attention.
-struct KindWords {
-  const char* name;
-  const char *Words::*title, *Words::*queries;
-};
-constexpr KindWords kKindWordRows[] = {{"self", &Words::self_attention, &Words::query},
-                                       {"encoder", &Words::of_encoder, &Words::query},
-                                       {"decoder", &Words::of_decoder, &Words::query},
-                                       {"cross", &Words::cross_attention, &Words::query_written}};
-constexpr Table kKindWords("kind", kKindWordRows);
-
-HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head, const Words& words) {
-  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
-  HeatMap map{.title = fmt::format(fmt::runtime(words.layer_and_head), layer, head),
-              .rows = queries,
-              .columns = keys,
-              .values = {},
-              .row_axis = {words.*kKindWords.row(maps.kind).queries, labels_of(maps.queries)},
-              .column_axis = {words.key, labels_of(maps.keys)}};
-  const double* const weights = weights_of(maps, layer, head);
-  map.values.assign(weights, weights + queries * keys);
-  for (std::int64_t t = 0; maps.causal && t < queries; ++t) {
-    for (std::int64_t s = t + 1; s < keys; ++s)
-      map.values[static_cast<std::size_t>(t * keys + s)] = std::numeric_limits<double>::quiet_NaN();
-  }
-  return map;
-}
-
-HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen, const Words& words) {
-  HeatMapGrid grid{
-      .title = words.attention_weights,
-      .source = fmt::format(fmt::runtime(words.step_of_run), escape_unprintable(loaded.path), loaded.state.step),
-      .subtitle = std::string(words.*kKindWords.row(maps.kind).title) + (maps.causal ? words.none_to_later : ""),
-      .description = {},
-      .scale_title = words.weight,
-      .columns = std::ssize(chosen.heads),
-      .maps = {},
-      .scale = {},
-      .words = &words};
-  if (grid.columns == 1) grid.columns = 4;  // layers beside each other
-  std::vector<double> all;
-  for (const std::int64_t layer : chosen.layers) {
-    for (const std::int64_t head : chosen.heads) {
-      grid.maps.push_back(map_of(maps, layer, head, words));
-      all.insert(all.end(), grid.maps.back().values.begin(), grid.maps.back().values.end());
-    }
-  }
-  grid.scale = scale_of_weights(all);
-  grid.description = fmt::format(fmt::runtime(words.description_of_weights), chosen.layers.size(), chosen.heads.size(),
-                                 maps.queries.size(), maps.keys.size());
-  return grid;
-}
-
-std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
+std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, const ChosenHeads& chosen) {
   FloatJson weights = FloatJson::array();
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
   for (const std::int64_t layer : chosen.layers) {
     FloatJson heads = FloatJson::array();
     for (const std::int64_t head : chosen.heads) {
       FloatJson rows = FloatJson::array();
-      const double* const from = weights_of(maps, layer, head);
+      const double* const from = attention_weights(maps, layer, head);
       for (std::int64_t t = 0; t < queries; ++t)
         rows.push_back(std::vector<float>(from + t * keys, from + (t + 1) * keys));
       heads.push_back(std::move(rows));
@@ -171,13 +81,13 @@ std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, c
   return json_text(facts);
 }
 
-std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
+std::string csv_text(const AttentionMaps& maps, const ChosenHeads& chosen) {
   std::string text = "layer,head,query,key,query_token,key_token,weight\n";
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
   const auto field = [](const std::string& token) { return csv_field(escape_unprintable(token)); };
   for (const std::int64_t layer : chosen.layers) {
     for (const std::int64_t head : chosen.heads) {
-      const double* const from = weights_of(maps, layer, head);
+      const double* const from = attention_weights(maps, layer, head);
       for (std::int64_t t = 0; t < queries; ++t) {
         for (std::int64_t s = 0; s < (maps.causal ? t + 1 : keys); ++s)
           fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", layer, head, t, s,
@@ -192,10 +102,10 @@ std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
 int attend(const AttendOptions& o) {
   check_drawing_options("attend", o.drawing);
   const LoadedModel loaded = o.reading.open();
-  const Chosen chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
-                      chosen_numbers("head", o.head, loaded.state.config.n_head)};
+  const ChosenHeads chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
+                           chosen_numbers("head", o.head, loaded.state.config.n_head)};
   const AttentionMaps maps = maps_of(o, loaded);
-  const auto grid = [&] { return grid_of(loaded, maps, chosen, words_of(o.drawing)); };
+  const auto grid = [&] { return attention_grid(loaded, maps, chosen, words_of(o.drawing)); };
   print_drawing(
       o.drawing, o.reading.inputs(), [&] { return grid_picture(grid()); }, [&] { return grid_text(grid()); },
       [&] { return weights_json(loaded, maps, chosen); }, [&] { return csv_text(maps, chosen); });

@@ -20,7 +20,6 @@
 #include "train/loop/language_model_task.h"
 #include "train/loop/loss_by_position.h"
 #include "train/loop/tasks.h"
-#include "train/loop/without_dropout.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -170,10 +169,8 @@ void measure_more(const EvalOptions& o, const LoadedModel& loaded, const Corpus&
                   const EvalRequest& request, std::vector<ReportLine>& measured) {
   const auto append = [&](std::vector<ReportLine> lines) { std::ranges::move(lines, std::back_inserter(measured)); };
   if (o.per_file) append(measure_files(loaded, corpus, request));
-  if (o.by_position) {
-    const ModelWithoutDropout copy(loaded);
-    append(measure_by_position(loss_by_position(*copy.model, task, Part::val, o.eval_batches).value()));
-  }
+  if (o.by_position)
+    append(measure_by_position(loss_by_position(*loaded.model, task, Part::val, o.eval_batches).value()));
   if (!o.adapting.adapt) return;
   const LanguageModelTask& text_task = *task.as_language_model();
   const AdaptiveOptions options{.network = o.adapting.options, .counts = o.adapt_counts};

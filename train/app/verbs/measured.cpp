@@ -3,79 +3,24 @@
 #include <algorithm>
 #include <array>
 #include <fmt/ranges.h>
-#include <functional>
 #include <map>
 #include <optional>
 #include <unistd.h>
 
-#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/printable.h"
 #include "data/io/utf8.h"
 #include "train/app/draw/curve.h"
 #include "train/app/progress.h"
-#include "train/app/reading.h"
 #include "train/app/report.h"
-#include "train/run/checkpoint.h"
-#include "train/run/container.h"
-#include "train/run/metrics.h"
-#include "train/run/run_directory.h"
+#include "train/app/report/measured_run.h"
 
 namespace maki {
 namespace {
 
-struct InspectedRun {
-  std::string path;
-  CheckpointState state;
-  RunHistory history;               // empty for a .maki file
-  std::optional<BestPointer> best;  // nullopt for a .maki file
-};
-
-InspectedRun read_run(const std::string& path) {
-  const bool is_run = is_directory(path);
-  const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
-  if (!is_run) return {path, read_state(file), {}, {}};
-  const RunDirectory run(path);
-  return {path, read_state(file), read_history(run.metrics_file()), run.best()};
-}
-
-// A row of the table: what is compared, and the text of each run.
-struct Row {
-  std::string name;
-  std::vector<std::string> values;
-  bool differs() const { return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end(); }
-};
-
-template <class Text>
-Row row_of(const std::vector<InspectedRun>& runs, const std::string& name, const Text& text) {
-  Row row{name, {}};
-  for (const InspectedRun& run : runs) row.values.push_back(escape_unprintable(text(run)));
-  return row;
-}
-
-std::vector<Row> configuration_rows(const std::vector<InspectedRun>& runs) {
-  std::vector<Row> rows = {row_of(runs, "text", [](const InspectedRun& run) { return run.state.corpus_hash; })};
-  for (const Field& field : fields()) {
-    if (field.is_training())
-      rows.push_back(
-          row_of(runs, field.name, [&](const InspectedRun& run) { return option_text(run.state.config, field); }));
-  }
-  return rows;
-}
-
-std::vector<Row> result_rows(const std::vector<InspectedRun>& runs) {
-  const auto validation = [](const InspectedRun& run) -> std::string {
-    return run.best ? fmt::format("{:.4f} at step {}", run.best->loss, with_separators(run.best->step)) : "none";
-  };
-  return {row_of(runs, "step", [](const InspectedRun& run) { return with_separators(run.state.step); }),
-          row_of(runs, "best validation loss", validation), row_of(runs, "training time", [](const InspectedRun& run) {
-            return format_duration(run.history.elapsed_seconds());
-          })};
-}
-
 // With `once`, only the value of the first run.
-void print_rows(const std::vector<Row>& rows, const std::vector<std::size_t>& widths, bool once) {
-  for (const Row& row : rows) {
+void print_rows(const std::vector<ComparedField>& rows, const std::vector<std::size_t>& widths, bool once) {
+  for (const ComparedField& row : rows) {
     std::string line;
     const std::size_t columns = once ? 1 : row.values.size();
     for (std::size_t i = 0; i <= columns; ++i) {
@@ -88,7 +33,7 @@ void print_rows(const std::vector<Row>& rows, const std::vector<std::size_t>& wi
   }
 }
 
-Json to_json(const InspectedRun& run) {
+Json to_json(const MeasuredRun& run) {
   Json facts{{"path", run.path},
              {"step", run.state.step},
              {"corpus_hash", run.state.corpus_hash},
@@ -151,23 +96,20 @@ std::string measurements_csv(const RunHistory& history) {
 }
 
 void compare_runs(const std::vector<std::string>& paths, bool json) {
-  std::vector<InspectedRun> runs;
-  for (const std::string& path : paths) runs.push_back(read_run(path));
-  std::vector<Row> rows = configuration_rows(runs);
-  const auto same = std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return row.differs(); });
-  const std::vector<Row> equal(same, rows.end());
-  rows.erase(same, rows.end());
+  std::vector<MeasuredRun> runs;
+  for (const std::string& path : paths) runs.push_back(read_measured_run(path));
+  auto [rows, equal] = compare_configurations(runs);
   if (json) {
     Json all{{"differences", Json::array()}, {"runs", Json::array()}};
-    for (const Row& row : rows) all["differences"].push_back(row.name);
-    for (const InspectedRun& run : runs) all["runs"].push_back(to_json(run));
+    for (const ComparedField& row : rows) all["differences"].push_back(row.name);
+    for (const MeasuredRun& run : runs) all["runs"].push_back(to_json(run));
     return print_result(json_text(all, 2));
   }
-  rows.insert(rows.begin(), row_of(runs, "", [](const InspectedRun& run) { return run.path; }));
-  const std::vector<Row> results = result_rows(runs);
-  rows.insert(rows.end(), results.begin(), results.end());
+  const std::vector<ComparedField> results = compare_results(runs);
+  rows.insert(rows.begin(), results.front());  // the paths
+  rows.insert(rows.end(), results.begin() + 1, results.end());
   std::vector<std::size_t> widths(runs.size() + 1);
-  for (const Row& row : rows) {
+  for (const ComparedField& row : rows) {
     widths[0] = std::max(widths[0], row.name.size());
     for (std::size_t i = 0; i < runs.size(); ++i)
       widths[i + 1] = std::max(widths[i + 1], static_cast<std::size_t>(display_width(row.values[i])));

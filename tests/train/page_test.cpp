@@ -1,0 +1,67 @@
+// The page of `maki serve` is safe under its Content-Security-Policy, small, and complete in both languages.
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/catch.h"
+#include "train/app/serve/page_files.h"
+
+namespace maki {
+namespace {
+
+std::string content(std::string_view path) {
+  const std::optional<PageFile> file = page_file(path);
+  REQUIRE(file);
+  REQUIRE(!file->content.empty());
+  return std::string(file->content);
+}
+
+// The first group of each match.
+std::set<std::string> matches(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.insert((*match)[1].str());
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the page has three files, at most 900 lines together") {
+  std::ptrdiff_t lines = 0;
+  for (const char* path : {"/", "/style.css", "/page.js"}) {
+    const std::string text = content(path);
+    CHECK(text.back() == '\n');
+    lines += std::ranges::count(text, '\n');
+  }
+  CHECK(lines <= 900);
+  for (const char* path : {"", "/index.html", "/page.js/", "/../page.js", "//"}) CHECK(!page_file(path));
+}
+
+TEST_CASE("the page has neither inline scripts nor inline styles, and names no other origin") {
+  const std::string html = content("/");
+  CHECK(matches(html, R"(\s(style|on[a-z]+)=)").empty());
+  CHECK(matches(html, "(<style|<script>)").empty());
+  CHECK(matches(html, R"re((?:src|href)="([^"]*)")re") == std::set<std::string>{"data:,", "/page.js", "/style.css"});
+  for (const char* path : {"/", "/style.css", "/page.js"}) {
+    std::set<std::string> others = matches(content(path), R"((https?://[^'" )]*))");
+    others.erase("http://www.w3.org/2000/svg");  // the name of a format, which nobody fetches
+    CHECK(others.empty());
+  }
+}
+
+TEST_CASE("every text of the page exists in English and in Japanese") {
+  const std::string html = content("/"), script = content("/page.js");
+  const std::set<std::string> texts = matches(script, R"((\w+): \['[^']+',\s+'[^']+'\])");
+  REQUIRE(texts.size() > 80);
+  std::set<std::string> used = matches(html, R"re(data-(?:text|label|placeholder)="(\w+)")re");
+  used.merge(matches(script, R"(\b(?:text|paragraph)\('(\w+)')"));
+  REQUIRE(used.size() > 60);
+  for (const std::string& name : used) {
+    INFO(name);
+    CHECK(texts.contains(name));
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,43 @@
+// HTML that is readable as a file of its own: no script, and nothing that is loaded from elsewhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki {
+
+/// The language of a page: chooses one of two texts.
+class PageLanguage {
+ public:
+  /// Requires: `name` is one of languages() of train/app/draw/words.h.
+  explicit PageLanguage(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+  const char* operator()(const char* english, const char* japanese) const { return name_ == "ja" ? japanese : english; }
+
+ private:
+  std::string name_;
+};
+
+/// A row of a table: a name, and what is said about it. Both are texts, which are escaped.
+struct TableRow {
+  std::string name;
+  std::vector<std::string> cells;
+};
+
+/// As xml_text(), but line ends stay.
+std::string html_text(std::string_view text);
+/// Escaped: <h2>, <p>, and a table whose first row may be a head.
+std::string html_heading(std::string_view text);
+std::string html_paragraph(std::string_view text);
+std::string html_preformatted(std::string_view text);
+std::string html_table(const std::vector<TableRow>& rows, bool has_head = false);
+/// A figure with its caption below; `content` is HTML.
+std::string html_figure(const std::string& content, std::string_view caption);
+/// An SVG document (Svg::document()) as a part of a page.
+std::string svg_element(const std::string& document);
+
+/// The whole page; `body` is HTML.
+std::string html_page(std::string_view title, const PageLanguage& language, const std::string& body);
+
+}  // namespace maki

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <functional>
+
+#include "data/io/file.h"
+#include "data/io/number.h"
+#include "data/io/shell_quote.h"
+#include "train/app/progress.h"
+#include "train/app/report/chart.h"
+#include "train/app/report/sections.h"
+#include "train/run/config/config.h"
+
+namespace maki {
+namespace {
+
+using Value = std::function<double(const LoggedStep&)>;
+
+double step_of(const LoggedStep& line) { return static_cast<double>(line.step.step); }
+double seconds_of(const LoggedStep& line) { return line.elapsed_seconds; }
+
+std::vector<std::pair<double, double>> points_of(const RunHistory& history, const Value& x, const Value& y) {
+  std::vector<std::pair<double, double>> points;
+  for (const LoggedStep& line : history.steps()) points.emplace_back(x(line), y(line));
+  return points;
+}
+
+// Why the run is where it is. A session that was killed has no end.
+std::string end_of(const MeasuredRun& run, const PageLanguage& say) {
+  const auto& remarks = run.history.remarks();
+  if (remarks.empty()) return "";
+  if (remarks.back().kind != Remark::Kind::end)
+    return say("it is being trained, or was stopped by force", "学習中、または強制終了された");
+  if (remarks.back().text == "finished") return say("all its steps are done", "すべてのステップを終えた");
+  if (remarks.back().text == "overfitting")
+    return say("the validation loss no longer improved while the training loss fell",
+               "訓練損失は下がるのに検証損失が改善しなくなった（過学習）");
+  return say("it was interrupted, and can be resumed", "中断された（再開できる）");
+}
+
+std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
+  std::vector<std::string> texts;
+  for (const Remark& remark : run.history.remarks())
+    if (remark.kind == kind && (texts.empty() || texts.back() != remark.text)) texts.push_back(remark.text);
+  return fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+// How to train the same model again.
+std::string command_of(const MeasuredRun& run) {
+  const RunDirectory directory(run.path);
+  if (!file_exists(directory.config_file())) return "";
+  return fmt::format("maki train --config {} --out NEW_RUN", shell_quote(directory.config_file()));
+}
+
+std::string sources_of(const MeasuredRun& run) {
+  Config config;
+  if (const RunDirectory directory(run.path); file_exists(directory.config_file())) directory.apply_config(config);
+  return fmt::format("{}", fmt::join(config.corpus, "\n"));
+}
+
+std::string about(const MeasuredRun& run, const PageLanguage& say) {
+  const CheckpointState& state = run.state;
+  const Config& c = state.config;
+  std::vector<TableRow> rows = {
+      {say("run", "実行"), {run.path}},
+      {say("step", "ステップ"), {with_separators(state.step)}},
+      {say("it ended because", "終わった理由"), {end_of(run, say)}},
+      {say("best validation loss", "最良の検証損失"),
+       {run.best ? fmt::format(fmt::runtime(say("{:.4f} at step {}", "{:.4f}（ステップ {}）")), run.best->loss,
+                               with_separators(run.best->step))
+                 : ""}},
+      {say("training time", "学習時間"), {format_duration(run.history.elapsed_seconds())}},
+      {say("text", "テキスト"), {sources_of(run)}},
+      {say("hash of the text", "テキストのハッシュ"), {state.corpus_hash}},
+      {say("size", "大きさ"),
+       {fmt::format(fmt::runtime(say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
+                                     "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}")),
+                    with_separators(state.characters), with_separators(state.train_tokens),
+                    with_separators(state.val_tokens), with_separators(state.vocab_size))}},
+      {say("model", "モデル"),
+       {fmt::format(fmt::runtime(say("{}: {} layers, {} heads, width {}, context of {}",
+                                     "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}")),
+                    c.model, c.n_layer, c.n_head, c.n_embd, c.block_size)}},
+      {say("machine", "計算機"), {texts_of(run, Remark::Kind::session)}},
+      {say("to repeat it", "同じ学習を繰り返すには"), {command_of(run)}}};
+  std::erase_if(rows, [](const TableRow& row) { return row.cells.front().empty(); });
+  std::string html = html_table(rows);
+  if (const std::string plan = texts_of(run, Remark::Kind::plan); !plan.empty())
+    html += html_heading(say("Plan", "計画")) + html_preformatted(plan);
+  return html;
+}
+
+std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  std::vector<TableRow> rows;
+  for (const ComparedField& field : compare_results(runs)) rows.push_back({field.name, field.values});
+  const auto [different, equal] = compare_configurations(runs);
+  for (const ComparedField& field : different) rows.push_back({field.name, field.values});
+  std::vector<std::string> same;
+  for (const ComparedField& field : equal) same.push_back(field.name + " = " + field.values.front());
+  return html_heading(say("Results and differences", "結果と違い")) + html_table(rows, /*has_head=*/true) +
+         "<details><summary>" + say("Equal in all of them", "すべてに共通") + "</summary>" +
+         html_preformatted(fmt::format("{}", fmt::join(same, "\n"))) + "</details>\n";
+}
+
+// Of one run, training and validation losses have colours of their own; of several, each run has one.
+Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLanguage& say) {
+  Chart chart{.title = {}, .x_title = {}, .crops_beginning = true};
+  const bool alone = runs.size() == 1;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunHistory& history = runs[i].history;
+    const int color = static_cast<int>(i % 6);
+    const auto raw = points_of(history, x, [](const LoggedStep& line) { return line.step.loss; });
+    auto smooth = raw;
+    const std::vector<double> means = smoothed_losses(history.steps());
+    for (std::size_t k = 0; k < smooth.size(); ++k) smooth[k].second = means[k];
+    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : color};
+    for (const EvalPoint& point : history.validations()) {
+      const auto at =
+          std::ranges::find_if(history.steps(), [&](const auto& line) { return line.step.step >= point.step; });
+      if (at != history.steps().end()) validation.points.emplace_back(x(*at), point.loss);
+    }
+    if (alone)
+      chart.series.push_back({say("training, single steps", "訓練（ステップごと）"), raw, Series::Style::faint, 0});
+    chart.series.push_back(
+        {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, color});
+    if (!alone) validation.name.clear();
+    chart.series.push_back(validation);
+    if (alone && runs[i].best) {
+      const auto best =
+          std::ranges::find_if(validation.points, [&](const auto& p) { return p.second <= runs[i].best->loss; });
+      if (best != validation.points.end())
+        chart.series.push_back({say("best checkpoint", "最良のチェックポイント"), {*best}, Series::Style::points, 2});
+    }
+  }
+  if (const auto& counting = runs.front().history.counting())
+    chart.levels.emplace_back(say("counting alone", "数え上げだけ"), counting->val_loss);
+  if (const double best = runs.front().state.best_possible_loss; best > 0)
+    chart.levels.emplace_back(say("best possible", "到達可能な最小値"), best);
+  return chart;
+}
+
+std::string loss_charts(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  std::string html;
+  for (const bool logarithmic : {false, true}) {
+    for (const bool over_seconds : {false, true}) {
+      Chart chart = losses(runs, over_seconds ? seconds_of : step_of, say);
+      chart.x_title = over_seconds ? say("seconds", "秒") : say("steps", "ステップ");
+      chart.title = say("loss, nats per token", "損失（ナット／トークン）");
+      if (logarithmic) chart.title += say(", logarithmic", "、両対数");
+      chart.log_x = chart.log_y = logarithmic;
+      chart.crops_beginning = !logarithmic;
+      html += chart_figure(chart);
+    }
+  }
+  return html_heading(say("Losses", "損失")) + "<div class=\"charts\">" + html + "</div>\n";
+}
+
+std::string simple_chart(const std::vector<MeasuredRun>& runs, const std::string& title, const Value& y,
+                         const PageLanguage& say) {
+  Chart chart{.title = title, .x_title = say("steps", "ステップ")};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    chart.series.push_back({runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, y),
+                            Series::Style::line, static_cast<int>(i % 6)});
+  return chart_figure(chart);
+}
+
+std::string clipped_share(const MeasuredRun& run, const PageLanguage& say) {
+  const double limit = run.state.config.grad_clip;
+  const auto& steps = run.history.steps();
+  if (limit <= 0 || steps.empty()) return "";
+  const auto clipped = std::ranges::count_if(steps, [&](const auto& line) { return line.step.grad_norm > limit; });
+  return html_paragraph(
+      fmt::format(fmt::runtime(say("{:.1f} % of the steps that were logged had a gradient above {}, and were clipped.",
+                                   "記録されたステップの {:.1f} % で勾配のノルムが {} を超え、切り詰められた。")),
+                  100 * static_cast<double>(clipped) / static_cast<double>(steps.size()), limit));
+}
+
+std::string optimization(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  std::string html =
+      simple_chart(
+          runs, say("learning rate", "学習率"), [](const LoggedStep& line) { return line.step.learning_rate; }, say) +
+      simple_chart(
+          runs, say("norm of the gradient, before clipping", "勾配のノルム（切り詰め前）"),
+          [](const LoggedStep& line) { return line.step.grad_norm; }, say) +
+      simple_chart(
+          runs, say("tokens per second", "毎秒のトークン数"),
+          [](const LoggedStep& line) { return line.tokens_per_second; }, say);
+  html = html_heading(say("Optimization and speed", "最適化と速度")) + "<div class=\"charts\">" + html + "</div>\n";
+  return runs.size() == 1 ? html + clipped_share(runs.front(), say) : html;
+}
+
+std::string layers(const RunHistory& history, const PageLanguage& say) {
+  if (history.layers().empty()) return "";
+  std::string charts;
+  for (const bool updates : {false, true}) {
+    Chart chart{.title = updates
+                             ? say("change by one step, relative to the norm", "1 ステップの変化（ノルムに対する比）")
+                             : say("norm of the parameters", "パラメータのノルム"),
+                .x_title = say("steps", "ステップ"),
+                .log_y = true};
+    for (const LoggedLayers& line : history.layers()) {
+      for (const LayerReport& layer : line.layers) {
+        auto series = std::ranges::find(chart.series, layer.layer, &Series::name);
+        if (series == chart.series.end())
+          series = chart.series.insert(
+              series, {layer.layer, {}, Series::Style::line, static_cast<int>(chart.series.size() % 6)});
+        series->points.emplace_back(static_cast<double>(line.step), updates ? layer.update : layer.norm);
+      }
+    }
+    charts += chart_figure(chart);
+  }
+  return charts.empty() ? "" : html_heading(say("Layers", "層")) + "<div class=\"charts\">" + charts + "</div>\n";
+}
+
+// At about 0, ¼, ½ and all of the run.
+std::string samples(const RunHistory& history, const PageLanguage& say) {
+  const auto& all = history.samples();
+  if (all.empty()) return "";
+  std::string html = html_heading(say("Samples", "生成例"));
+  std::int64_t shown = -1;
+  for (const std::int64_t quarter : {0, 1, 2, 4}) {
+    const Sample& sample = all[static_cast<std::size_t>(quarter * (std::ssize(all) - 1) / 4)];
+    if (sample.step == shown) continue;
+    shown = sample.step;
+    html += html_paragraph(fmt::format(fmt::runtime(say("step {}", "ステップ {}")), with_separators(sample.step))) +
+            html_preformatted(sample.text);
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  const MeasuredRun& first = runs.front();
+  std::string html = runs.size() == 1 ? about(first, say) : comparison(runs, say);
+  const bool measured = std::ranges::any_of(runs, [](const auto& run) { return run.history.steps().size() > 1; });
+  if (measured) html += loss_charts(runs, say) + optimization(runs, say);
+  if (runs.size() == 1) html += layers(first.history, say) + samples(first.history, say);
+  return html;
+}
+
+std::string report_sections(const std::vector<std::string>& paths, const PageLanguage& say) {
+  std::vector<MeasuredRun> runs;
+  runs.reserve(paths.size());
+  for (const std::string& path : paths) runs.push_back(read_measured_run(path));
+  return measured_sections(runs, say) + (runs.size() == 1 ? model_sections(runs.front(), say) : "");
+}
+
+}  // namespace maki

@@ -1,0 +1,377 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/ranges.h>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "autograd/core/check.h"
+#include "data/dataset/masking.h"
+#include "data/dataset/window_batches.h"
+#include "data/io/number.h"
+#include "data/io/utf8.h"
+#include "data/tokenizer/word_tokenizer.h"
+#include "nn/models/encoder.h"
+#include "train/app/bench/profile.h"
+#include "train/app/bench/step_bench.h"
+#include "train/app/draw/attention_figure.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
+#include "train/app/report/chart.h"
+#include "train/app/report/sections.h"
+#include "train/app/run_corpus.h"
+#include "train/loop/best_candidates.h"
+#include "train/loop/evaluate.h"
+#include "train/loop/loss_by_position.h"
+#include "train/loop/tasks.h"
+#include "train/loop/translate.h"
+#include "train/run/values_by_name.h"
+
+namespace maki {
+namespace {
+
+// What a report reads of the validation text: few batches, so that it is made in less than a second.
+constexpr std::int64_t kReadBatches = 8, kShownTokens = 400, kShownRows = 5;
+
+struct ReadModel {
+  explicit ReadModel(const MeasuredRun& run);
+
+  LoadedModel loaded;
+  std::unique_ptr<Task> task;       // of the validation text
+  double new_words = 1;             // new_word_share() of the text
+  Batch batch = {};                 // the first that was read
+  std::vector<double> losses = {};  // of its targets
+  std::vector<PositionLoss> positions = {};
+  std::map<std::int32_t, std::int64_t> counts = {};  // of the target tokens in all batches
+};
+
+// The ids of a row of a [B, T] tensor.
+std::vector<std::int32_t> row_of(const Tensor& ids, std::int64_t row) {
+  const auto values = ids.values<std::int32_t>();
+  const std::int64_t length = ids.numel() / ids.shape()[0];
+  return {values.begin() + row * length, values.begin() + (row + 1) * length};
+}
+
+// The text of ids, without those of padding and of a task, which the tokenizer does not have.
+std::string text_of(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
+  std::erase_if(ids, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
+  return replace_invalid_utf8(tokenizer.decode(ids));
+}
+
+ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {
+  const CheckpointState& state = loaded.state;
+  Config config;
+  RunDirectory(run.path).apply_config(config);
+  config.model = state.config.model;
+  config.task = state.config.task;
+  config.corpus = resume_sources(run.path, {}, config.corpus);
+  const Corpus corpus = reread_corpus(config, state.corpus_hash, "name its new place with maki eval RUN CORPUS");
+  if (!corpus.prepared) new_words = new_word_share(corpus.text);
+  task = make_eval_task(
+      state.config, corpus, loaded.tokenizers,
+      {.own = state.config.val_fraction > 0, .labels = state.labels, .ngram_counts = state.ngram_counts});
+}
+
+// A batch of an evaluation takes a third of the time of one in training.
+std::int64_t affordable_batches(const MeasuredRun& run) {
+  constexpr double kSeconds = 0.5;
+  const Config& c = run.state.config;
+  if (run.history.steps().empty()) return 1;
+  const double per_second = 3 * run.history.steps().back().tokens_per_second;
+  return std::clamp<std::int64_t>(
+      std::llround(kSeconds * per_second / static_cast<double>(c.batch_size * c.block_size)), 1, kReadBatches);
+}
+
+void read_validation(const MeasuredRun& run, ReadModel& read) {
+  visit_target_losses(*read.loaded.model, *read.task, Part::val, affordable_batches(run), {},
+                      [&](const Batch& batch, const std::vector<double>& losses) {
+                        add_to_positions(batch, losses, read.positions);
+                        for (const std::int32_t id : batch.targets.values<std::int32_t>())
+                          if (id >= 0 && id < read.loaded.tokenizer->vocab_size()) ++read.counts[id];
+                        if (!read.losses.empty()) return;
+                        read.losses = losses;
+                        read.batch = batch;
+                        for (Tensor* const tensor : {&read.batch.ids, &read.batch.targets, &read.batch.source})
+                          if (*tensor) *tensor = tensor->clone();  // the next batch has the same memory
+                      });
+}
+
+// The targets of the first rows, each coloured by its bits. Tokens that are parts of one character are shown together.
+std::string surprise(const ReadModel& read, const PageLanguage& say) {
+  constexpr double kBitsPerColor = 1.5;
+  const Tokenizer& tokenizer = *read.loaded.tokenizer;
+  const std::int64_t length = read.batch.targets.shape()[1];
+  const std::int64_t rows = std::clamp<std::int64_t>(kShownTokens / length, 1, read.batch.targets.shape()[0]);
+  std::string text;
+  std::size_t next = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::string token;
+    double bits = 0;
+    text += "<div class=\"text\">" + html_text(text_of(tokenizer, {row_of(read.batch.ids, row).front()}));
+    for (const std::int32_t id : row_of(read.batch.targets, row)) {
+      if (id == kIgnoredTarget) continue;
+      bits += read.losses[next++] / std::log(2);
+      token += id < tokenizer.vocab_size() ? std::string(tokenizer.bytes(id)) : "";
+      if (token.empty() || (invalid_utf8(token) && token.size() < 4)) continue;
+      text += fmt::format("<span class=\"b{}\" title=\"{:.1f}\">{}</span>",
+                          static_cast<int>(std::clamp(bits / kBitsPerColor, 0.0, 7.0)), bits,
+                          html_text(replace_invalid_utf8(token)));
+      token.clear();
+      bits = 0;
+    }
+    text += "</div>\n";
+  }
+  std::string key;
+  for (int level = 0; level < 8; ++level)
+    key += fmt::format("<span class=\"b{0}\">{1:g}{2}</span> ", level, kBitsPerColor * level, level == 7 ? "+" : "");
+  return html_heading(say("How surprised the model is", "モデルにとって意外だったところ")) +
+         html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
+                            "Pointing at one shows the number.",
+                            "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
+                            "指すと数値が出る。")) +
+         text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n";
+}
+
+std::string by_position(const ReadModel& read, const PageLanguage& say) {
+  Series line{"", {}, Series::Style::line, 0};
+  for (std::size_t i = 0; i < read.positions.size(); ++i)
+    line.points.emplace_back(static_cast<double>(i + 1),
+                             read.positions[i].sum / static_cast<double>(read.positions[i].targets));
+  return "<div class=\"charts\">" +
+         chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
+                       .x_title = say("position", "位置"),
+                       .series = {line},
+                       .log_x = true}) +
+         "</div>\n";
+}
+
+// The first, the middle and the last of n.
+std::vector<std::int64_t> spread_three(std::int64_t n) {
+  const std::set<std::int64_t> chosen = {0, (n - 1) / 2, n - 1};
+  return {chosen.begin(), chosen.end()};
+}
+
+std::string attention(const ReadModel& read, const PageLanguage& say) {
+  constexpr std::ptrdiff_t kAttended = 20;  // tokens
+  const LoadedModel& loaded = read.loaded;
+  const std::vector<std::string> kinds = attention_kinds(loaded);
+  if (kinds.empty()) return "";
+  const auto beginning = [&](const Tensor& ids, const Tokenizer& tokenizer) {
+    std::vector<std::int32_t> row = row_of(ids, 0);
+    std::erase_if(row, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
+    row.resize(static_cast<std::size_t>(std::min(kAttended, std::ssize(row))));
+    return row;
+  };
+  const auto targets = beginning(read.batch.source ? read.batch.targets : read.batch.ids, *loaded.tokenizer);
+  const AttentionMaps maps =
+      kinds.size() == 1
+          ? attention_maps(loaded, targets)
+          : attention_maps(loaded, kinds.front(), beginning(read.batch.source, *loaded.tokenizers.source), targets);
+  const ChosenHeads chosen{spread_three(std::ssize(maps.layers)), spread_three(maps.layers.front().shape()[0])};
+  return html_heading(say("Attention", "注意")) +
+         svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name()))));
+}
+
+// The vectors of a table [V, C] of the model, whose parameter has one of these names; empty if it has none.
+std::vector<std::vector<double>> vectors_of(const ParameterStore& store, const std::vector<std::string>& names) {
+  std::vector<std::vector<double>> vectors;
+  for (const auto& parameter : store.parameters()) {
+    if (std::ranges::find(names, parameter->name()) == names.end() || !vectors.empty()) continue;
+    const Tensor values = convert(parameter->value(), DType::float64);
+    const std::int64_t width = values.shape()[1];
+    for (std::int64_t i = 0; i < values.shape()[0]; ++i)
+      vectors.emplace_back(values.data<double>() + i * width, values.data<double>() + (i + 1) * width);
+  }
+  return vectors;
+}
+
+double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto dot = [](const auto& x, const auto& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); };
+  return dot(a, b) / std::sqrt(std::max(1e-30, dot(a, a) * dot(b, b)));
+}
+
+std::string neighbours(const ReadModel& read, const PageLanguage& say) {
+  const Tokenizer& tokenizer = *read.loaded.tokenizer;
+  const auto vectors = vectors_of(read.loaded.store, {"wte.weight", "decoder.wte.weight"});
+  std::vector<std::pair<std::int64_t, std::int32_t>> frequent;  // the longer ones first: they mean something
+  for (const auto& [id, count] : read.counts) {
+    const bool is_word = tokenizer.bytes(id).size() >= 3 && !invalid_utf8(tokenizer.bytes(id));
+    frequent.emplace_back(-(is_word ? count + (std::int64_t{1} << 40) : count), id);
+  }
+  std::ranges::sort(frequent);
+  std::vector<TableRow> rows;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, frequent.size()) && !vectors.empty(); ++i) {
+    const std::int32_t id = frequent[i].second;
+    std::vector<std::pair<double, std::int32_t>> others;
+    for (std::int32_t other = 0; other < tokenizer.vocab_size(); ++other)
+      if (other != id)
+        others.emplace_back(-cosine(vectors[static_cast<std::size_t>(id)], vectors[static_cast<std::size_t>(other)]),
+                            other);
+    const auto count = std::min<std::ptrdiff_t>(6, std::ssize(others));
+    std::partial_sort(others.begin(), others.begin() + count, others.end());
+    std::string list;
+    for (std::ptrdiff_t k = 0; k < count; ++k)
+      list += fmt::format("{}{} {:.2f}", k > 0 ? "   " : "",
+                          token_label(tokenizer.bytes(others[static_cast<std::size_t>(k)].second)),
+                          -others[static_cast<std::size_t>(k)].first);
+    rows.push_back({token_label(tokenizer.bytes(id)), {list}});
+  }
+  if (rows.empty()) return "";
+  return html_heading(say("Nearest tokens", "近いトークン")) +
+         html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
+         html_table(rows);
+}
+
+std::string positions(const ReadModel& read, const PageLanguage& say) {
+  constexpr std::size_t kShownPositions = 64;
+  auto vectors = vectors_of(read.loaded.store, {"wpe.weight"});
+  if (vectors.empty()) return "";
+  vectors.resize(std::min(vectors.size(), kShownPositions));
+  const auto count = std::ssize(vectors);
+  const Words& words = words_in(say.name());
+  HeatMap map{.title = {},
+              .rows = count,
+              .columns = count,
+              .values = {},
+              .row_axis = {words.position_i, {}},
+              .column_axis = {words.position_j, {}}};
+  for (const auto& a : vectors)
+    for (const auto& b : vectors) map.values.push_back(cosine(a, b));
+  const std::string title = say("Cosine between learned positions", "学習した位置ベクトルどうしの余弦");
+  const HeatMapGrid grid{.title = title,
+                         .source = read.loaded.path,
+                         .subtitle = "",
+                         .description = title,
+                         .scale_title = "cos",
+                         .maps = {map},
+                         .scale = scale_around_zero(map.values),
+                         .words = &words};
+  return html_heading(say("Positions", "位置")) + svg_element(grid_picture(grid));
+}
+
+std::string translations(const ReadModel& read, const PageLanguage& say) {
+  const PairTokenizers& tokenizers = read.loaded.tokenizers;
+  std::vector<std::vector<std::int32_t>> sources;
+  for (std::int64_t row = 0; row < std::min(kShownRows, read.batch.source.shape()[0]); ++row) {
+    std::vector<std::int32_t>& ids = sources.emplace_back(row_of(read.batch.source, row));
+    const auto end = std::ranges::find_if(ids, [&](std::int32_t id) { return id >= tokenizers.source->vocab_size(); });
+    ids.erase(end, ids.end());  // the end token and padding
+  }
+  const std::vector<Hypothesis> found = translate(read.loaded.generator(), sources, ends_of(tokenizers),
+                                                  {.max_tokens = read.loaded.state.config.block_size});
+  std::vector<TableRow> rows = {{say("source", "原文"), {say("translation", "訳"), say("reference", "参照訳")}}};
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    rows.push_back({text_of(*tokenizers.source, sources[i]),
+                    {translated_line(*tokenizers.target, found[i]),
+                     text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))}});
+  return html_heading(say("Translations", "翻訳")) + html_table(rows, /*has_head=*/true);
+}
+
+std::string confusion(const ReadModel& read, const PageLanguage& say) {
+  const std::int64_t batches = read.task->eval_batches(Part::val), taken = std::min(batches, 4 * kReadBatches);
+  const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
+  const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
+  TableRow head{say("label \\ answer", "正解 ＼ 答え"), facts.at("labels").get<std::vector<std::string>>()};
+  std::vector<TableRow> rows = {head};
+  for (std::size_t i = 0; i < head.cells.size(); ++i) {
+    rows.push_back({head.cells[i], {}});
+    for (const auto& count : facts.at("confusion").at(i))
+      rows.back().cells.push_back(with_separators(count.get<std::int64_t>()));
+  }
+  return html_heading(say("Labels and answers", "混同行列")) + html_table(rows, /*has_head=*/true);
+}
+
+std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
+  constexpr std::size_t kShownMasks = 12;
+  constexpr std::ptrdiff_t kContext = 6;  // tokens on each side
+  const Tokenizer& tokenizer = *read.loaded.tokenizer;
+  const std::vector<std::int32_t> ids = row_of(read.batch.ids, 0), targets = row_of(read.batch.targets, 0);
+  std::vector<TableRow> rows = {
+      {say("text", "テキスト"), {say("hidden token", "隠したトークン"), say("expected", "予測")}}};
+  std::vector<std::int32_t> masks;
+  for (std::size_t i = 0; i < targets.size() && masks.size() < kShownMasks; ++i)
+    if (targets[i] != kIgnoredTarget) masks.push_back(static_cast<std::int32_t>(i));
+  const Tensor logits =
+      read.loaded.model->as_encoder()->logits_at(tensor(masks, {std::ssize(masks)}), tensor(ids, {1, std::ssize(ids)}));
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    const std::ptrdiff_t at = masks[i], begin = std::max<std::ptrdiff_t>(0, at - kContext),
+                         end = std::min(std::ssize(ids), at + kContext + 1);
+    std::string candidates;
+    for (const Candidate& c : best_candidates(logits, static_cast<std::int64_t>(i), tokenizer.vocab_size(), 3))
+      candidates += fmt::format("{} {:.0f} %   ", token_label(tokenizer.bytes(c.id)), 100 * c.probability);
+    rows.push_back({text_of(tokenizer, {ids.begin() + begin, ids.begin() + at}) + std::string(kMask) +
+                        text_of(tokenizer, {ids.begin() + at + 1, ids.begin() + end}),
+                    {token_label(tokenizer.bytes(targets[static_cast<std::size_t>(at)])), candidates}});
+  }
+  return html_heading(say("Filled masks", "穴埋め")) + html_table(rows, /*has_head=*/true);
+}
+
+// Where the time of a step goes, measured now, if that takes no time worth speaking of.
+std::string op_times(const MeasuredRun& run, const PageLanguage& say) {
+  constexpr std::int64_t kSteps = 3;
+  constexpr double kMostSeconds = 0.3;
+  if (run.history.steps().empty() || run.state.step == 0) return "";
+  if (kSteps * run.history.elapsed_seconds() / static_cast<double>(run.state.step) > kMostSeconds)
+    return html_paragraph(
+        say("maki bench shows where the time of a step goes.", "1 ステップの時間の内訳は maki bench で見られる。"));
+  Workload workload{run.state.config, run.state.vocab_size};
+  workload.config.ngram_prior = 0;
+  StepBench bench(workload);
+  bench.step();
+  const std::vector<ProfileRow> profile = profile_steps(bench.trainer(), kSteps);
+  double all = 0;
+  for (const ProfileRow& row : profile) all += row.seconds;
+  std::vector<TableRow> rows = {{say("op", "演算"), {say("pass", "向き"), "ms", "%"}}};
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, profile.size()); ++i)
+    rows.push_back({profile[i].op,
+                    {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
+                     fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
+  return html_heading(say("Where the time of a step goes", "1 ステップの時間の内訳")) +
+         html_paragraph(say("Measured on this machine, when the report was made.",
+                            "この報告を作ったときに、この計算機で測った。")) +
+         html_table(rows, /*has_head=*/true);
+}
+
+std::string facts(const ReadModel& read, const PageLanguage& say) {
+  std::vector<TableRow> rows = {
+      {say("checkpoint", "チェックポイント"), {fmt::format("{} ({})", read.loaded.path, read.loaded.state.step)}},
+      {say("hash of its values", "値のハッシュ"), {hash_of_values(read.loaded.store)}}};
+  constexpr double kMostNewWords = 0.5;  // more are new in a text without spaces, of which lines are the words
+  if (read.new_words < kMostNewWords)
+    rows.push_back({say("new words", "新しい単語"),
+                    {fmt::format(fmt::runtime(say("{:.1f} % of those in the last tenth of the text",
+                                                  "テキストの最後の 1 割にある単語の {:.1f} %")),
+                                 100 * read.new_words)}});
+  return html_heading(say("Model", "モデル")) + html_table(rows);
+}
+
+}  // namespace
+
+std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
+  std::string html;
+  const auto add = [&](const auto& section) {
+    try {
+      html += section();
+    } catch (const Error& error) {
+      html += html_paragraph(error.what());
+    }
+  };
+  add([&] {
+    ReadModel read(run);
+    const TaskRule& task = task_rule(read.loaded.state.config);
+    html += facts(read, say);
+    if (read.task->eval_batches(Part::val) == 0) return std::string();
+    if (task.labels) return confusion(read, say);
+    read_validation(run, read);
+    if (task.predicts_next) add([&] { return surprise(read, say) + by_position(read, say); });
+    if (task.reads_source()) add([&] { return translations(read, say); });
+    if (task.fills_masks) add([&] { return filled_masks(read, say); });
+    add([&] { return attention(read, say); });
+    add([&] { return positions(read, say) + neighbours(read, say); });
+    return std::string();
+  });
+  add([&] { return op_times(run, say); });
+  return html;
+}
+
+}  // namespace maki

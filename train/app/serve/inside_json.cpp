@@ -1,0 +1,137 @@
+#include "train/app/serve/inside_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/core/check.h"
+#include "autograd/ops.h"
+#include "train/app/reading.h"
+#include "train/app/report.h"
+#include "train/loop/attention_maps.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kInsideColumns = 16;  // of embeddings and positions: as many as a picture has room for
+constexpr std::int64_t kInsideLogits = 12;   // the most probable tokens after the text
+
+std::string inside_value(const Json& value) {
+  return truncate_for_message(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string inside_string(const Json& body, const char* name) {
+  check(body.contains(name), "{}: must be given; got none; send it as a string", name);
+  check(body[name].is_string(), "{}: must be a string; got {}; send it in quotes", name, inside_value(body[name]));
+  return body[name].get<std::string>();
+}
+
+void set_inside_integer(const Json& body, const char* name, std::int64_t low, std::int64_t high, std::int64_t& to) {
+  if (!body.contains(name)) return;
+  const Json& value = body[name];
+  // A number of 2^63 or more becomes a negative one.
+  check(value.is_number_integer() && value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high,
+        "{}: must be a whole number from {} to {}; got {}; omit it for {}", name, low, high, inside_value(value), to);
+  to = value.get<std::int64_t>();
+}
+
+// The first columns of each row of a tensor, or all; null for an empty handle.
+FloatJson inside_rows(const Tensor& x, std::int64_t columns = std::numeric_limits<std::int64_t>::max()) {
+  if (!x) return nullptr;
+  FloatJson rows = FloatJson::array();
+  const std::int64_t width = x.shape().cols();
+  dispatch(x.dtype(), [&]<class T>() {
+    for (const T* row = x.data<T>(); row != x.data<T>() + x.numel(); row += width)
+      rows.push_back(std::vector<float>(row, row + std::min(width, columns)));
+  });
+  return rows;
+}
+
+FloatJson inside_attention(const InsideAttention& a) {
+  FloatJson json{{"layer", a.layer},   {"head", a.head},     {"layers", a.layers},          {"heads", a.heads},
+                 {"causal", a.causal}, {"linear", a.linear}, {"width", a.value.shape()[1]}, {"scale", a.scale}};
+  json.update({{"query", inside_rows(a.query)},
+               {"key", inside_rows(a.key)},
+               {"value", inside_rows(a.value)},
+               {"bias", nullptr},
+               {"scores", inside_rows(a.scores)},
+               {"weights", inside_rows(a.weights)},
+               {"output", inside_rows(a.output)}});
+  return json;
+}
+
+FloatJson inside_entry(const Tokenizer& tokenizer, const LogProbability& entry) {
+  return {{"token", token_bytes(tokenizer, {entry.id}).front()},
+          {"id", entry.id},
+          {"probability", static_cast<float>(std::exp(entry.value))}};
+}
+
+FloatJson inside_predictions(const Tokenizer& tokenizer, const InsideModel& inside) {
+  FloatJson layers = FloatJson::array();
+  for (const auto& layer : inside.predictions) {
+    FloatJson positions = FloatJson::array();
+    for (const std::vector<LogProbability>& position : layer) {
+      FloatJson& top = positions.emplace_back(FloatJson::array());
+      for (const LogProbability& entry : position) top.push_back(inside_entry(tokenizer, entry));
+    }
+    layers.push_back({{"layer", layers.size()}, {"top", std::move(positions)}});
+  }
+  return layers;
+}
+
+FloatJson inside_logits(const Tokenizer& tokenizer, const InsideModel& inside, double temperature) {
+  if (!inside.logits) return nullptr;
+  FloatJson top = FloatJson::array();
+  for (const LogProbability& entry : log_probabilities(scale(inside.logits, 1 / temperature), 0, kInsideLogits).top) {
+    top.push_back(inside_entry(tokenizer, entry));
+    top.back()["logit"] = static_cast<float>(inside.logits.at(entry.id));
+  }
+  return {{"top", std::move(top)}};
+}
+
+}  // namespace
+
+InsideRequest parse_inside_request(std::string_view body) {
+  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  check(json.is_object(), "body: must be a JSON object; got {}; send {{\"model\": …, \"text\": …}}",
+        json.is_discarded() ? "text that is not JSON" : inside_value(json));
+  constexpr const char* kNames[] = {"model", "text", "layer", "head", "top", "temperature"};
+  for (const auto& [name, value] : json.items())
+    check(std::ranges::find(kNames, name) != std::end(kNames), "{}: is no field of this request; got {}; omit it",
+          truncate_for_message(name), inside_value(value));
+  InsideRequest request{.model = inside_string(json, "model"), .text = inside_string(json, "text"), .options = {}};
+  check(!request.text.empty(), "text: must not be empty; got \"\"; send what the model is to read");
+  constexpr std::int64_t kMostLayers = std::int64_t{1}
+                                       << 20;  // far above any model's, whose own limit is checked later
+  set_inside_integer(json, "layer", 0, kMostLayers, request.options.layer);
+  set_inside_integer(json, "head", 0, kMostLayers, request.options.head);
+  set_inside_integer(json, "top", 1, kMaxInsideTop, request.options.top);
+  if (!json.contains("temperature")) return request;
+  const Json& value = json["temperature"];
+  check(value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<double>()),
+        "temperature: must be a number above 0; got {}; omit it for 1", inside_value(value));
+  request.options.temperature = value.get<double>();
+  return request;
+}
+
+std::string answer_inside(const InsideRequest& request, const LoadedModel& loaded) {
+  const std::vector<std::int32_t> ids = encode_text(loaded, request.text, "text", Unknown::error);
+  return inside_json(request, loaded, look_inside(loaded, ids, request.options));
+}
+
+std::string inside_json(const InsideRequest& request, const LoadedModel& loaded, const InsideModel& inside) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  return json_text(FloatJson{
+      {"model", request.model},
+      {"step", loaded.state.step},
+      {"tokens", inside.tokens},
+      {"ids", inside.ids},
+      {"embedding",
+       {{"columns", inside.embedding.shape()[1]}, {"values", inside_rows(inside.embedding, kInsideColumns)}}},
+      {"position", {{"kind", inside.position_kind}, {"values", inside_rows(inside.positions, kInsideColumns)}}},
+      {"attention", inside.attention ? inside_attention(*inside.attention) : FloatJson(nullptr)},
+      {"layer_predictions", inside_predictions(tokenizer, inside)},
+      {"logits", inside_logits(tokenizer, inside, request.options.temperature)}});
+}
+
+}  // namespace maki

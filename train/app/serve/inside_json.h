@@ -1,0 +1,34 @@
+// What a program asks of the route /api/inside, and the answer. Pure functions without a network.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "train/loop/look_inside.h"
+
+namespace maki {
+
+struct InsideRequest {
+  std::string model, text;
+  InsideOptions options;
+};
+
+/// The most tokens that a request may want for each prediction.
+inline constexpr std::int64_t kMaxInsideTop = 20;
+
+/// Reads a body such as {"model": "shakespeare", "text": "To be", "layer": 0, "head": 0, "top": 5, "temperature": 1},
+/// of which the first two fields must be there. Throws Error, with the name of the field, for a body that is no such
+/// object, a field of another type, an unknown field, an empty text, and an option out of range; whether the model has
+/// the layer and the head, look_inside() checks.
+InsideRequest parse_inside_request(std::string_view body);
+
+/// The answer to a request about this model, which inside_json() writes. Throws what look_inside() throws, and
+/// CorpusError if the text has bytes or characters that the model cannot read.
+std::string answer_inside(const InsideRequest& request, const LoadedModel& loaded);
+
+/// What look_inside() showed, as one line of JSON with the fields of the route; numbers read back to the same float32,
+/// and bytes that are not UTF-8 are replaced. Of vectors of width C, the first 16 numbers. Requires: `inside` is of
+/// this model and these options.
+std::string inside_json(const InsideRequest& request, const LoadedModel& loaded, const InsideModel& inside);
+
+}  // namespace maki

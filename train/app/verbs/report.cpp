@@ -1,0 +1,66 @@
+// maki report RUN… [options]: a page that shows what runs have measured and what a model has learned.
+#include <fmt/ranges.h>
+#include <memory>
+
+#include "autograd/core/check.h"
+#include "data/io/file.h"
+#include "data/io/output.h"
+#include "train/app/draw/words.h"
+#include "train/app/flags.h"
+#include "train/app/progress.h"
+#include "train/app/report/sections.h"
+#include "train/app/verbs.h"
+
+namespace maki {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string out, lang;
+  bool force = false;
+};
+
+// The language of the texts: the one that was chosen, or that of the locale.
+std::string language_of(const ReportOptions& o) {
+  if (!o.lang.empty()) return words_in(o.lang).name;
+  for (const char* const variable : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* const locale = std::getenv(variable);
+    if (locale != nullptr && *locale != '\0') return std::string_view(locale).starts_with("ja") ? "ja" : "en";
+  }
+  return "en";
+}
+
+// A run directory keeps its reports, each named by the step that it shows.
+std::string out_of(const ReportOptions& o) {
+  if (!o.out.empty()) return o.out;
+  check(o.runs.size() == 1, "report: of several runs needs a file to write to; add --out FILE");
+  const MeasuredRun run = read_measured_run(o.runs.front());
+  check(is_directory(run.path), "report: of a file needs a file to write to; add --out FILE");
+  return fmt::format("{}/report-{}.html", run.path, run.state.step);
+}
+
+int report(const ReportOptions& o) {
+  const PageLanguage language(language_of(o));
+  const std::string out = out_of(o);
+  const OutputPath place{out, o.force, {}};
+  require_file_place(place);  // before time is spent on reading
+  const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
+  const std::string page = html_page(title, language, report_sections(o.runs, language));
+  write_output(posix_file_system(), place, {text_bytes(page)});
+  to_stderr("{}: written, {} KB; browsers show it\n", out, (page.size() + 999) / 1000);
+  return 0;
+}
+
+}  // namespace
+
+void add_report(const Command& command) {
+  const auto o = std::make_shared<ReportOptions>();
+  command.add_argument("RUN", o->runs, "run directories or .maki files; several are shown side by side").require();
+  command.add_option("--out", o->out, "FILE", "write the page to this file [RUN/report-STEP.html]");
+  add_force(command, o->force);
+  command.add_option("--lang", o->lang, fmt::format("{}", fmt::join(languages(), "|")),
+                     "language of the page [that of the locale]");
+  command.set_action([o] { return report(*o); });
+}
+
+}  // namespace maki
