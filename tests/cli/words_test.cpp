@@ -20,8 +20,8 @@ std::string said(const Arguments& arguments) {
 }
 
 const std::string kVerbs =
-    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, serve, prepare, tokenizer, "
-    "import, export, gradcheck, bench";
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, report, serve, prepare, "
+    "tokenizer, import, export, gradcheck, bench";
 
 }  // namespace
 

@@ -164,14 +164,19 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
   check(getaddrinfo(options_.address.c_str(), port.c_str(), &hints, &found) == 0,
         "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
   const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
+  // A text that a NUL would end is not decoded, so that it means nothing.
+  const auto unescape = [](void*, MHD_Connection*, char* text) {
+    return std::strstr(text, "%00") != nullptr ? std::strlen(text) : MHD_http_unescape(text);
+  };
+  size_t (*const decode)(void*, MHD_Connection*, char*) = unescape;
   daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
-                             static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,  //
-                             MHD_OPTION_SOCK_ADDR, found->ai_addr,                                       //
-                             MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections,                           //
-                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxHttpHead,                           //
-                             MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds,                                //
-                             MHD_OPTION_STRICT_FOR_CLIENT, 1,                                            //
-                             MHD_OPTION_NOTIFY_COMPLETED, completed, this,                               //
+                             static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,       //
+                             MHD_OPTION_SOCK_ADDR, found->ai_addr,                                            //
+                             MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections,                                //
+                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxHttpHead,                                //
+                             MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds,                                     //
+                             MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, decode, nullptr,  //
+                             MHD_OPTION_NOTIFY_COMPLETED, completed, this,                                    //
                              MHD_OPTION_NOTIFY_CONNECTION, connected, this, MHD_OPTION_END);
   const int error = errno;
   freeaddrinfo(found);
@@ -248,12 +253,11 @@ MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path
     (*exchange)->connection_ = connection;
     (*exchange)->request_.path = path;
     (*exchange)->request_.last_event_id = header(connection, "Last-Event-ID");
-    const auto add = [](void* query, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
-                        std::size_t size) {
-      static_cast<HttpRequest*>(query)->query.insert_or_assign({key, key_size}, std::string(value, value + size));
+    const auto add = [](void* query, MHD_ValueKind, const char* key, const char* value) {
+      static_cast<HttpRequest*>(query)->query.insert_or_assign(key, value == nullptr ? "" : value);
       return MHD_YES;
     };
-    MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
     *state = exchange.release();
     return MHD_YES;
   } catch (const std::exception& error) {
