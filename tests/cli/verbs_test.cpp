@@ -39,7 +39,7 @@ TEST_CASE("train leaves a run directory with the documented files") {
   REQUIRE(std::filesystem::exists(checkpoint(run.path, 30)));
   REQUIRE_THAT(read_text(run.path + "/checkpoints/last"), ContainsSubstring("step-00000030.maki"));
   REQUIRE_THAT(read_text(run.path + "/checkpoints/best"), ContainsSubstring("step-"));
-  int trains = 0, evals = 0, counts = 0;
+  int trains = 0, evals = 0, counts = 0, layers = 0, remarks = 0;
   for (const json& line : metrics_lines(run.path + "/metrics.jsonl")) {
     REQUIRE(std::isfinite(line.at("step").get<double>()));
     if (line.at("kind") == "train") {
@@ -50,6 +50,12 @@ TEST_CASE("train leaves a run directory with the documented files") {
     } else if (line.at("kind") == "counting") {
       REQUIRE(line.at("val_loss").get<double>() > 0);
       ++counts;
+    } else if (line.at("kind") == "layers") {
+      REQUIRE(line.at("h.0").size() == 2);
+      ++layers;
+    } else if (line.at("kind") == "session" || line.at("kind") == "end") {
+      REQUIRE_FALSE(line.at("text").get<std::string>().empty());
+      ++remarks;
     } else {
       REQUIRE(line.at("kind") == "eval");
       REQUIRE(std::isfinite(line.at("train_loss").get<double>()));
@@ -60,6 +66,8 @@ TEST_CASE("train leaves a run directory with the documented files") {
   REQUIRE(trains == 3);
   REQUIRE(evals >= 3);
   REQUIRE(counts == 1);
+  REQUIRE(layers == evals - 1);  // but for that of the initial values
+  REQUIRE(remarks == 2);
 }
 
 TEST_CASE("the configuration that a run writes describes the same run") {

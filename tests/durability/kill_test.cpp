@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "autograd/core/philox.h"
 #include "tests/catch.h"
 #include "tests/cli/every_kind.h"
+#include "tests/metrics_lines.h"
 #include "tests/train/resumable_run.h"
 
 using namespace maki;
@@ -33,11 +33,11 @@ std::function<void(pid_t)> killer(const ResumableRun& run, int step, useconds_t 
   };
 }
 
-// The measurements of a run, without its speed.
+// The measurements of a run, without its speed and its sessions.
 std::string measured(const std::string& run) {
   std::string kept;
-  std::istringstream lines(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
+  for (const std::string& line : reproducible_lines(read_text(run + "/metrics.jsonl")))
+    kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
   return kept;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/files.h"
+#include "tests/metrics_lines.h"
 #include "tests/train/resumable_run.h"
 #include "tests/train/small_checkpoint.h"
 
@@ -121,12 +122,10 @@ TEST_CASE("a run that ended between its last save and its last evaluation evalua
   const TemporaryFolder folder;
   const Done run(folder);
   const std::string metrics = read_text(run.path + "/metrics.jsonl");
-  const std::size_t last_line = metrics.rfind('\n', metrics.size() - 2) + 1;
-  REQUIRE(contains(metrics.substr(last_line), "eval"));
-  std::filesystem::resize_file(run.path + "/metrics.jsonl", last_line);
+  std::filesystem::resize_file(run.path + "/metrics.jsonl", metrics.rfind("{\"kind\":\"eval\""));
   std::filesystem::remove(run.path + "/checkpoints/best");
   run.again();
-  REQUIRE(read_text(run.path + "/metrics.jsonl") == metrics);
+  REQUIRE(reproducible_lines(read_text(run.path + "/metrics.jsonl")) == reproducible_lines(metrics));
   REQUIRE(std::filesystem::exists(run.path + "/checkpoints/best"));
   REQUIRE(contains(run.again(), "has reached step 6"));
 }

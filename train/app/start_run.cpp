@@ -181,7 +181,8 @@ int start_run(const TrainOptions& options) {
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
   if (!planned) return train_claimed(config, trainer, claimed, {}, std::nullopt);
-  return train_claimed(config, trainer, claimed, {.limit = planned->limit(record), .remarks = {{Remark::Kind::plan, planned->explanation()}}},
+  return train_claimed(config, trainer, claimed,
+                       {.limit = planned->limit(record), .remarks = {{Remark::Kind::plan, planned->explanation()}}},
                        planned->facts());
 }
 

@@ -238,7 +238,6 @@ SessionEnd Session::train() {
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps(), metrics_.history()); });
-  for (const auto& [kind, text] : remarks_) remark(kind, text);
   try {
     if (!take_steps()) return stop_now();
   } catch (const CorpusError&) {
@@ -250,13 +249,16 @@ SessionEnd Session::train() {
 }
 
 bool Session::take_steps() {
-  bool counted = false;
+  bool begun = false;
   for (;;) {
     decide_length();
     const std::int64_t step = trainer_.steps();
     const bool end = step == config_.max_steps;
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
-    if (!std::exchange(counted, true)) count();  // not before there is a checkpoint: until then a run can begin anew
+    if (!std::exchange(begun, true)) {  // not before there is a checkpoint: until then a run can begin anew
+      for (const auto& [kind, text] : remarks_) remark(kind, text);
+      count();
+    }
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
     const bool interrupted = due && !evaluate(stop_, /*whole=*/end && covers_all_at_end());
     if (!interrupted) write_sample();
