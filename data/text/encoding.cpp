@@ -166,7 +166,7 @@ std::optional<std::string> detect_encoding(std::string_view bytes) {
 
 Decoder::Decoder(const std::string& encoding, std::string name, InvalidUtf8 invalid)
     : encoding_(encoding), name_(std::move(name)), policy_(invalid), iconv_(iconv_open("UTF-8", encoding.c_str())) {
-  check(iconv_ != reinterpret_cast<iconv_t>(-1),
+  check(iconv_ != reinterpret_cast<iconv_t>(-1),  // NOLINT(performance-no-int-to-ptr): what iconv_open() returns
         "encoding: must be one that iconv knows, such as SHIFT_JIS or UTF-16 (iconv -l lists them); got {}", encoding);
 }
 

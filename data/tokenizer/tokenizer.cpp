@@ -42,7 +42,7 @@ std::optional<std::int32_t> Tokenizer::end_of_text() const {
   return use_.ends.empty() ? named_end() : std::optional(use_.ends.front());
 }
 
-void Tokenizer::set_use(TokenUse use) { use_ = parse_token_use(token_use_json(use), vocab_size()); }
+void Tokenizer::set_use(const TokenUse& use) { use_ = parse_token_use(token_use_json(use), vocab_size()); }
 
 std::string Tokenizer::save() const {
   if (use_ == TokenUse()) return save_encoding();

@@ -40,7 +40,7 @@ class Tokenizer {
   /// How the model uses the tokens, as far as that was said.
   const TokenUse& use() const { return use_; }
   /// Throws CorpusError unless all ids are in [0, vocab_size). Call it before the tokenizer is shared.
-  void set_use(TokenUse use);
+  void set_use(const TokenUse& use);
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it. A tokenizer that
   /// normalizes may exceed it, because the normalized text can be longer.
   virtual std::size_t token_bound(std::string_view text) const = 0;

@@ -100,7 +100,8 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
 double LinearModel::attention_flop(std::int64_t length) const {
   if (maps.empty()) return maki::attention_flop(gpt.config, length);
   const TransformerConfig& c = gpt.config;
-  const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
+  const std::int64_t head_width = c.n_embd / c.n_head;
+  const double state = 4.0 * static_cast<double>(maps[0].features() * head_width);
   const double heads = static_cast<double>(c.n_layer * c.n_head);
   return 3 * heads * (state + 2 * maps[0].flop());
 }

@@ -51,7 +51,7 @@ void adopt_use(const TokenUse& model, Tokenizer& tokenizer) {
   // An export of maki names what follows from the vocabulary alone.
   const bool adds_nothing =
       tokenizer.use() == TokenUse() && use.ends == without.ends && use.begin == without.begin && use.pad == without.pad;
-  if (!adds_nothing) tokenizer.set_use(std::move(use));
+  if (!adds_nothing) tokenizer.set_use(use);
 }
 
 // Only if all numbers need it.
