@@ -11,7 +11,7 @@ using namespace maki::tests;
 
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> lines_of_help(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -36,7 +36,7 @@ std::string help_of(const Arguments& verb, int columns) {
 std::vector<Arguments> all_verbs(const Arguments& verb = {}) {
   std::vector<Arguments> all = {verb};
   bool below_title = false;
-  for (const std::string& line : lines_of(help_of(verb, 80))) {
+  for (const std::string& line : lines_of_help(help_of(verb, 80))) {
     if (below_title && line.size() > 2 && line.substr(0, 2) == "  " && line[2] != ' ')
       std::ranges::move(all_verbs(verb + Arguments{line.substr(2, line.find(' ', 2) - 2)}), std::back_inserter(all));
     below_title = line == "Verbs:" || (below_title && !line.empty());
@@ -56,7 +56,7 @@ TEST_CASE("no line of help is wider than COLUMNS, except for a single word, and 
   REQUIRE(verbs.size() > 20);
   for (const Arguments& verb : verbs) {
     for (const int columns : {30, 80, 132}) {
-      for (const std::string& line : lines_of(help_of(verb, columns))) {
+      for (const std::string& line : lines_of_help(help_of(verb, columns))) {
         INFO(columns << " columns: " << line);
         REQUIRE((maki::count_code_points(line) <= columns || (columns < 80 && is_one_word(line))));
         REQUIRE((line.empty() || line.back() != ' '));

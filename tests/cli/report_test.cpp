@@ -12,13 +12,13 @@ using namespace maki::tests;
 
 namespace {
 
-std::string trained(const TemporaryFolder& folder, const std::string& name, const Arguments& options = {}) {
+std::string run_to_report(const TemporaryFolder& folder, const std::string& name, const Arguments& options = {}) {
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / name;
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "40"} + kSmall + options));
   return run;
 }
 
-std::string page_of(const Arguments& arguments) {
+std::string report_of(const Arguments& arguments) {
   const TemporaryFolder folder;
   require_ok(run_maki(Arguments{"report"} + arguments + Arguments{"--out", folder / "page.html"}));
   return read_text(folder / "page.html");
@@ -43,41 +43,41 @@ std::string first_unclosed(const std::string& page) {
   return open.empty() ? "" : open.back();
 }
 
-bool has(const std::string& page, const std::string& text) { return page.find(text) != page.npos; }
+bool page_has(const std::string& page, const std::string& text) { return page.find(text) != page.npos; }
 
 }  // namespace
 
 TEST_CASE("a report is one well-formed page of its own, without scripts or anything from elsewhere") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "run", {"--sample-interval", "10"}), page = page_of({run});
+  const std::string run = run_to_report(folder, "run", {"--sample-interval", "10"}), page = report_of({run});
   REQUIRE(first_unclosed(page) == "");
   REQUIRE(page.size() < 300'000);
   for (const char* const foreign : {"<script", "src=", "href=", "@import", "url(", "javascript:", "<link", "<iframe"})
-    REQUIRE_FALSE(has(page, foreign));
+    REQUIRE_FALSE(page_has(page, foreign));
   for (const char* const part :
        {"Losses", "Optimization and speed", "Layers", "Samples", "step 10<", "step 40<", "How surprised the model is",
         "loss by position", "Attention", "Positions", "Nearest tokens", "counting alone", "all its steps are done",
         "maki train --config", "Where the time of a step goes"})
-    REQUIRE(has(page, part));
-  const std::string japanese = page_of({run, "--lang", "ja"});
+    REQUIRE(page_has(page, part));
+  const std::string japanese = report_of({run, "--lang", "ja"});
   REQUIRE(first_unclosed(japanese) == "");
-  REQUIRE(has(japanese, "<html lang=\"ja\">"));
-  REQUIRE(has(japanese, "すべてのステップを終えた"));
-  REQUIRE_FALSE(has(japanese, "Losses"));
+  REQUIRE(page_has(japanese, "<html lang=\"ja\">"));
+  REQUIRE(page_has(japanese, "すべてのステップを終えた"));
+  REQUIRE_FALSE(page_has(japanese, "Losses"));
 }
 
 TEST_CASE("the language of a report is that of the locale") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "run"), out = folder / "page.html";
+  const std::string run = run_to_report(folder, "run"), out = folder / "page.html";
   RunOptions locale;
   locale.environment = {"LC_ALL=ja_JP.UTF-8"};
   require_ok(run_maki({"report", run, "--out", out}, locale));
-  REQUIRE(has(read_text(out), "<html lang=\"ja\">"));
+  REQUIRE(page_has(read_text(out), "<html lang=\"ja\">"));
 }
 
 TEST_CASE("a report names its file by the run and the step, and replaces no file") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "run");
+  const std::string run = run_to_report(folder, "run");
   require_ok(run_maki({"report", run}));
   REQUIRE(std::filesystem::exists(run + "/report-40.html"));
   require_refused(run_maki({"report", run}), 2, {"report-40.html"});
@@ -88,30 +88,31 @@ TEST_CASE("a report names its file by the run and the step, and replaces no file
 
 TEST_CASE("what a report takes from a user is text, never HTML") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "<b>&\"run", {"--sample-interval", "40"}), page = page_of({run});
+  const std::string run = run_to_report(folder, "<b>&\"run", {"--sample-interval", "40"}), page = report_of({run});
   REQUIRE(first_unclosed(page) == "");
-  REQUIRE_FALSE(has(page, "<b>"));
-  REQUIRE(has(page, "&lt;b&gt;&amp;&quot;run"));
+  REQUIRE_FALSE(page_has(page, "<b>"));
+  REQUIRE(page_has(page, "&lt;b&gt;&amp;&quot;run"));
 }
 
 TEST_CASE("several runs are side by side, first what differs") {
   const TemporaryFolder folder;
-  const std::string first = trained(folder, "first"), second = trained(folder, "second", {"--learning-rate", "0.01"});
-  const std::string page = page_of({first, second});
+  const std::string first = run_to_report(folder, "first"),
+                    second = run_to_report(folder, "second", {"--learning-rate", "0.01"});
+  const std::string page = report_of({first, second});
   REQUIRE(first_unclosed(page) == "");
-  REQUIRE(has(page, "<th scope=\"row\">learning_rate</th><td>0.003</td><td>0.01</td>"));
+  REQUIRE(page_has(page, "<th scope=\"row\">learning_rate</th><td>0.003</td><td>0.01</td>"));
   REQUIRE(page.find("learning_rate</th>") < page.find("Equal in all of them"));
   REQUIRE(page.find("n_layer = 2") > page.find("Equal in all of them"));
 }
 
 TEST_CASE("a report of a run whose text is gone shows everything else, and says so") {
   const TemporaryFolder folder;
-  const std::string run = trained(folder, "run");
+  const std::string run = run_to_report(folder, "run");
   std::filesystem::remove(folder / "corpus.txt");
-  const std::string page = page_of({run});
-  REQUIRE(has(page, "corpus.txt"));
-  REQUIRE(has(page, "Losses"));
-  REQUIRE_FALSE(has(page, "How surprised"));
+  const std::string page = report_of({run});
+  REQUIRE(page_has(page, "corpus.txt"));
+  REQUIRE(page_has(page, "Losses"));
+  REQUIRE_FALSE(page_has(page, "How surprised"));
 }
 
 TEST_CASE("a report shows what a translator, a classifier and an encoder have learned") {
@@ -127,14 +128,14 @@ TEST_CASE("a report shows what a translator, a classifier and an encoder have le
     require_ok(run_maki(Arguments{"train", folder.write("text.txt", text), "--out", run, "--max-steps", "4",
                                   "--n-layer", "1", "--n-embd", "16", "--n-head", "2", "--block-size", "32"} +
                         options));
-    const std::string html = page_of({run});
+    const std::string html = report_of({run});
     REQUIRE(first_unclosed(html) == "");
     return html;
   };
   const std::string translator = page(pairs, {"--model", "seq2seq"});
-  REQUIRE(has(translator, "reference</th>"));
-  REQUIRE(has(translator, "eins zwei"));
-  REQUIRE(has(translator, "attention of the decoder"));
-  REQUIRE(has(page(labelled, {"--model", "encoder", "--task", "classify"}), "<th scope=\"row\">yes</th>"));
-  REQUIRE(has(page(small_text(), {"--model", "encoder"}), "[MASK]"));
+  REQUIRE(page_has(translator, "reference</th>"));
+  REQUIRE(page_has(translator, "eins zwei"));
+  REQUIRE(page_has(translator, "attention of the decoder"));
+  REQUIRE(page_has(page(labelled, {"--model", "encoder", "--task", "classify"}), "<th scope=\"row\">yes</th>"));
+  REQUIRE(page_has(page(small_text(), {"--model", "encoder"}), "[MASK]"));
 }
