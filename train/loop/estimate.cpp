@@ -40,7 +40,7 @@ constexpr GroupFiles kCgroupVersion2{"/sys/fs/cgroup", "memory.max", "memory.cur
 std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFiles& files, std::string group) {
   std::optional<std::int64_t> least;
   for (;;) {
-    const std::string folder = root + files.folder + group + "/";
+    const std::string folder = fmt::format("{}{}{}/", root, files.folder, group);
     const auto limit = number_in(folder + files.limit), usage = number_in(folder + files.usage);
     if (limit && usage) {
       const std::int64_t cached = number_in(folder + "memory.stat", files.inactive).value_or(0);

@@ -141,20 +141,19 @@ class Plot {
   }
 
   double place(double loss) const { return (range_.high - loss) / (range_.high - range_.low); }
-  std::size_t row_of(double loss) const {
-    return static_cast<std::size_t>(place(loss) * static_cast<double>(style_.rows * dots_per_row(style_.utf8) - 1) +
-                                    0.5) /
-           dots_per_row(style_.utf8);
+  std::size_t dot_row_of(double loss) const {
+    return static_cast<std::size_t>(
+        std::lround(place(loss) * static_cast<double>(style_.rows * dots_per_row(style_.utf8) - 1)));
   }
+  std::size_t row_of(double loss) const { return dot_row_of(loss) / dots_per_row(style_.utf8); }
   std::optional<std::size_t> dot_row(double loss) const {
     if (loss > range_.high || loss < range_.low) return std::nullopt;
-    return static_cast<std::size_t>(place(loss) * static_cast<double>(style_.rows * dots_per_row(style_.utf8) - 1) +
-                                    0.5);
+    return dot_row_of(loss);
   }
   std::size_t dot_columns() const { return columns_ * dots_per_column(style_.utf8); }
   std::size_t dot_column(std::int64_t step) const {
     const double share = static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, subject_.max_steps));
-    return static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(dot_columns() - 1) + 0.5);
+    return static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(dot_columns() - 1)));
   }
 
   // Connects the points: between two of them, every column has the dots from the row of the column before to its own.

@@ -46,18 +46,21 @@ std::string grid_picture(const HeatMapGrid& grid) {
   const double step_x = margins.left + std::max(map_width, kMinSide) + kGap;
   const double step_y = margins.top + std::max(map_height, kMinSide) + kGap;
   const auto columns = static_cast<std::size_t>(grid.columns);
-  const double rows = static_cast<double>((grid.maps.size() + columns - 1) / columns);
+  const std::size_t rows = (grid.maps.size() + columns - 1) / columns;
   const double legend = kGridMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
   const double width = std::max({legend + kGridLegendWidth, 2 * kGridMargin + text_width(grid.title, kGridTitleSize),
                                  2 * kGridMargin + text_width(subtitle, kGridSubtitleSize)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
-  const double height = kGridHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kGridMargin - kGap;
+  const double height = kGridHeading +
+                        std::max(static_cast<double>(rows) * step_y, margins.top + legend_height + kGap) + kGridMargin -
+                        kGap;
   Svg svg(width, height, grid.title, grid.description, grid.words->name);
   svg.text(kGridMargin, 30, grid.title, {.size = kGridTitleSize, .bold = true});
   svg.text(kGridMargin, 50, subtitle, {.size = kGridSubtitleSize});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
     place.x = kGridMargin + margins.left + step_x * static_cast<double>(i % columns);
-    place.y = kGridHeading + margins.top + step_y * static_cast<double>(i / columns);
+    const std::size_t row = i / columns;
+    place.y = kGridHeading + margins.top + step_y * static_cast<double>(row);
     draw_heat_map(svg, maps[i], grid.scale, place);
   }
   draw_legend(svg, grid.scale, legend, kGridHeading + margins.top, legend_height, grid.scale_title);

@@ -120,7 +120,8 @@ std::string column_numbers(const HeatMap& map, const Fit& at) {
     const std::int64_t place = at.label + 1 + cell * at.width;
     const std::string number = std::to_string(cell * at.columns);
     if (place + std::ssize(number) > kMaxColumns) break;
-    text = padded_right(text, place) + number;
+    text = padded_right(text, place);
+    text += number;
   }
   return text + '\n';
 }
