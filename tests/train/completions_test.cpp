@@ -93,18 +93,19 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
 
 TEST_CASE("answers say why a text ended, and name tokens that are no text by their bytes", "[completions_test]") {
   const auto tokenizer = make_tokenizer("byte", TextToLearn(""));
-  LogprobsWriter writer(*tokenizer);
-  writer.add(0xe7, nullptr);
+  Json logprobs = no_logprobs();
+  REQUIRE(logprobs.at("tokens") == Json::array());
+  std::int64_t offset = 0;
+  add_logprobs(logprobs, *tokenizer, 0xe7, nullptr, offset);
   const TokenLogProbabilities scores{{'a', -0.5}, {{'a', -0.5}, {0xff, -1}}};
-  writer.add('a', &scores);
-  writer.add('b', nullptr);
-  const Json logprobs = writer.take();
+  add_logprobs(logprobs, *tokenizer, 'a', &scores, offset);
+  add_logprobs(logprobs, *tokenizer, 'b', nullptr, offset);
   REQUIRE(logprobs.at("tokens") == Json{"bytes:\\xe7", "a", "b"});
   REQUIRE(logprobs.at("token_ids") == Json{0xe7, 'a', 'b'});
   REQUIRE(logprobs.at("token_logprobs") == Json{nullptr, -0.5, nullptr});
   REQUIRE(logprobs.at("top_logprobs").at(1) == Json{{"a", -0.5}, {"bytes:\\xff", -1.0}});
   REQUIRE(logprobs.at("text_offset") == Json{0, 1, 2});
-  REQUIRE(writer.take().at("tokens").empty());
+  REQUIRE(offset == 3);
 
   const std::pair<std::optional<TextEnd>, Json> reasons[] = {{std::nullopt, nullptr},
                                                              {TextEnd::length, "length"},

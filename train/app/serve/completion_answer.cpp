@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "train/loop/score_tokens.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 namespace {
@@ -18,10 +19,8 @@ class CompletionAnswer::Choice final : public TurnText {
       : answer_(answer),
         prompt_(answer.prompts_[prompt]),
         sample_(sample),
-        text_(*answer.model_->loaded.tokenizer, answer.request_.text),
-        logprobs_(*answer.model_->loaded.tokenizer) {
-    part_.index = static_cast<std::int64_t>(prompt) * answer.request_.n + sample;
-  }
+        text_(*answer.model_->tokenizer, answer.request_.text),
+        part_{static_cast<std::int64_t>(prompt) * answer.request_.n + sample, "", empty_logprobs()} {}
 
   /// Keeps the answer until the text has ended, because only its texts hold it.
   void begin() {
@@ -30,7 +29,7 @@ class CompletionAnswer::Choice final : public TurnText {
     part_.text = prompt_.text;
     if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
     for (std::size_t i = 0; i < prompt_.ids.size(); ++i)
-      logprobs_.add(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
+      add_logprobs(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
   }
   const Generator& model() const override { return answer_.model_->generator(); }
   GenerationBatch::Text start() const override {
@@ -59,31 +58,38 @@ class CompletionAnswer::Choice final : public TurnText {
   CompletionChoice take() {
     part_.text += text_.take();
     const auto& all = text_.how().log_probabilities;
-    for (; reported_ < all.size(); ++reported_) logprobs_.add(all[reported_].drawn.id, &all[reported_]);
-    if (answer_.request_.text.log_probabilities) part_.logprobs = logprobs_.take();
-    return std::exchange(part_, {part_.index, "", {}, part_.end});
+    for (; reported_ < all.size(); ++reported_) add_logprobs(all[reported_].drawn.id, &all[reported_]);
+    return std::exchange(part_, {part_.index, "", empty_logprobs(), part_.end});
   }
 
  private:
+  Json empty_logprobs() const { return answer_.request_.text.log_probabilities ? no_logprobs() : Json(); }
+  void add_logprobs(std::int32_t id, const TokenLogProbabilities* scores) {
+    maki::add_logprobs(part_.logprobs, *answer_.model_->tokenizer, id, scores, offset_);
+  }
+
   CompletionAnswer& answer_;
   const Prompt& prompt_;
   std::int64_t sample_;
   GrowingText text_;
-  LogprobsWriter logprobs_;
-  std::size_t reported_ = 0;  // log-probabilities that were passed to the writer
+  std::size_t reported_ = 0;  // log-probabilities that are or were in a part
+  std::int64_t offset_ = 0;   // where the next of them belongs, in characters
   CompletionChoice part_;
   std::shared_ptr<CompletionAnswer> held_;
 };
 
-CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const ServedModel> model,
+CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const LoadedModel> model,
                                    std::shared_ptr<HttpExchange> exchange)
     : request_(std::move(request)), model_(std::move(model)), exchange_(std::move(exchange)) {
   static std::int64_t number = 0;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   head_ = {fmt::format("cmpl-{}-{}", now.count(), ++number), request_.model,
-           std::chrono::duration_cast<std::chrono::seconds>(now).count(), model_->loaded.state.step,
+           std::chrono::duration_cast<std::chrono::seconds>(now).count(), model_->state.step,
            request_.text.generate.sampling.seed};
-  model_->generator();  // throws if there is none
+  const TaskRule& rule = task_rule(model_->state.config);
+  check(rule.writes() && !rule.reads_source(),
+        "model: is a model of kind {} for the task {}, which does not continue a text; choose another one",
+        model_->model->kind(), rule.name);
   for (const CompletionRequest::Prompt& prompt : request_.prompts) {
     prompts_.push_back(encode(prompt));
     usage_.prompt_tokens += std::ssize(prompts_.back().ids);
@@ -96,7 +102,7 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<co
 }
 
 CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Prompt& given) const {
-  const Tokenizer& tokenizer = *model_->loaded.tokenizer;
+  const Tokenizer& tokenizer = *model_->tokenizer;
   Prompt prompt;
   if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&given)) {
     for (const std::int32_t id : *ids) check_token_id(id, tokenizer.vocab_size());
@@ -104,11 +110,11 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
   } else {
     prompt = {std::get<std::string>(given), tokenizer.encode(std::get<std::string>(given))};
   }
-  const std::int64_t context = model_->loaded.state.config.block_size;
+  const std::int64_t context = model_->state.config.block_size;
   check(!request_.scores_prompts() || std::ssize(prompt.ids) <= context,
         "prompt: has {} tokens, but the context holds {}, and log-probabilities are given for all of them; shorten it",
         prompt.ids.size(), context);
-  const bool imported = model_->loaded.state.characters == 0;
+  const bool imported = model_->state.characters == 0;
   if (prompt.ids.empty()) prompt.ids = default_prompt(tokenizer, /*separated=*/imported);
   return prompt;
 }
@@ -118,7 +124,7 @@ bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); 
 bool CompletionAnswer::score_next() {
   if (scored_ == prompts_.size()) return false;
   Prompt& prompt = prompts_[scored_++];
-  if (!prompt.text.empty()) prompt.scores = score_tokens(model_->loaded, prompt.ids, *request_.text.log_probabilities);
+  if (!prompt.text.empty()) prompt.scores = score_tokens(*model_, prompt.ids, *request_.text.log_probabilities);
   return true;
 }
 

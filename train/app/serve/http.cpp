@@ -75,6 +75,11 @@ bool are_equal(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+// An address as it is written before a port.
+std::string host_of(const std::string& address) {
+  return address.find(':') == std::string::npos ? address : "[" + address + "]";
+}
+
 int socket_of(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
@@ -84,9 +89,7 @@ int socket_of(MHD_Connection* connection) {
 bool is_own_host(std::string_view host, const std::string& address) {
   const std::size_t end = host.find_last_not_of("0123456789");
   if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
-  const bool is_v6 = address.find(':') != std::string::npos;
-  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]") return true;
-  if (host == (is_v6 ? "[" + address + "]" : address)) return true;
+  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == host_of(address)) return true;
   in_addr numeric = {};
   return (address == "0.0.0.0" || address == "::") && inet_pton(AF_INET, std::string(host).c_str(), &numeric) == 1;
 }
@@ -201,10 +204,7 @@ HttpServer::~HttpServer() {
   MHD_stop_daemon(daemon_);
 }
 
-std::string HttpServer::url() const {
-  const bool is_v6 = options_.address.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}/", is_v6 ? "[" : "", options_.address, is_v6 ? "]" : "", options_.port);
-}
+std::string HttpServer::url() const { return fmt::format("http://{}:{}/", host_of(options_.address), options_.port); }
 
 MHD_Result HttpServer::handle(void* cls, MHD_Connection* connection, const char* url, const char* method, const char*,
                               const char* data, std::size_t* size, void** state) {

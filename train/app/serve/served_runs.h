@@ -4,10 +4,10 @@
 // Thread safety: const functions may be called from any thread.
 #pragma once
 
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "train/app/report.h"
 #include "train/run/run_directory.h"
@@ -29,10 +29,8 @@ class ServedRuns {
   std::string models_json() const;  ///< GET /v1/models
 
  private:
-  struct Named {
-    std::string name, path;
-  };
-  std::vector<Named> list() const;
+  using Paths = std::map<std::string, std::string, std::less<>>;  // by name
+  Paths paths() const;
 
   std::string path_;
   bool single_;
