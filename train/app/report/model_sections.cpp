@@ -52,10 +52,14 @@ std::vector<std::int32_t> row_of(const Tensor& ids, std::int64_t row) {
   return {values.begin() + row * length, values.begin() + (row + 1) * length};
 }
 
-// The text of ids, without those of padding and of a task, which the tokenizer does not have.
-std::string text_of(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
+// Without the ids of padding and of a task, which the tokenizer does not have.
+std::vector<std::int32_t> own_ids(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
   std::erase_if(ids, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
-  return replace_invalid_utf8(tokenizer.decode(ids));
+  return ids;
+}
+
+std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+  return replace_invalid_utf8(tokenizer.decode(own_ids(tokenizer, ids)));
 }
 
 ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {
@@ -124,12 +128,13 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   std::string key;
   for (int level = 0; level < 8; ++level)
     key += fmt::format("<span class=\"b{0}\">{1:g}{2}</span> ", level, kBitsPerColor * level, level == 7 ? "+" : "");
-  return html_heading(say("How surprised the model is", "モデルにとって意外だったところ")) +
-         html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
-                            "Pointing at one shows the number.",
-                            "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
-                            "指すと数値が出る。")) +
-         text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n";
+  return html_section(
+      say("How surprised the model is", "モデルにとって意外だったところ"),
+      html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
+                         "Pointing at one shows the number.",
+                         "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
+                         "指すと数値が出る。")) +
+          text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n");
 }
 
 std::string by_position(const ReadModel& read, const PageLanguage& say) {
@@ -137,12 +142,11 @@ std::string by_position(const ReadModel& read, const PageLanguage& say) {
   for (std::size_t i = 0; i < read.positions.size(); ++i)
     line.points.emplace_back(static_cast<double>(i + 1),
                              read.positions[i].sum / static_cast<double>(read.positions[i].targets));
-  return "<div class=\"charts\">" +
-         chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
-                       .x_title = say("position", "位置"),
-                       .series = {line},
-                       .log_x = true}) +
-         "</div>\n";
+  return html_charts(
+      chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
+                    .x_title = say("position", "位置"),
+                    .series = {line},
+                    .log_x = true}));
 }
 
 // The first, the middle and the last of n.
@@ -157,8 +161,7 @@ std::string attention(const ReadModel& read, const PageLanguage& say) {
   const std::vector<std::string> kinds = attention_kinds(loaded);
   if (kinds.empty()) return "";
   const auto beginning = [&](const Tensor& ids, const Tokenizer& tokenizer) {
-    std::vector<std::int32_t> row = row_of(ids, 0);
-    std::erase_if(row, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
+    std::vector<std::int32_t> row = own_ids(tokenizer, row_of(ids, 0));
     row.resize(static_cast<std::size_t>(std::min(kAttended, std::ssize(row))));
     return row;
   };
@@ -168,8 +171,8 @@ std::string attention(const ReadModel& read, const PageLanguage& say) {
           ? attention_maps(loaded, targets)
           : attention_maps(loaded, kinds.front(), beginning(read.batch.source, *loaded.tokenizers.source), targets);
   const ChosenHeads chosen{spread_three(std::ssize(maps.layers)), spread_three(maps.layers.front().shape()[0])};
-  return html_heading(say("Attention", "注意")) +
-         svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name()))));
+  return html_section(say("Attention", "注意"),
+                      svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name())))));
 }
 
 // The vectors of a table [V, C] of the model, whose parameter has one of these names; empty if it has none.
@@ -217,9 +220,10 @@ std::string neighbours(const ReadModel& read, const PageLanguage& say) {
     rows.push_back({token_label(tokenizer.bytes(id)), {list}});
   }
   if (rows.empty()) return "";
-  return html_heading(say("Nearest tokens", "近いトークン")) +
-         html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
-         html_table(rows);
+  return html_section(
+      say("Nearest tokens", "近いトークン"),
+      html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
+          html_table(rows));
 }
 
 std::string positions(const ReadModel& read, const PageLanguage& say) {
@@ -246,17 +250,14 @@ std::string positions(const ReadModel& read, const PageLanguage& say) {
                          .maps = {map},
                          .scale = scale_around_zero(map.values),
                          .words = &words};
-  return html_heading(say("Positions", "位置")) + svg_element(grid_picture(grid));
+  return html_section(say("Positions", "位置"), svg_element(grid_picture(grid)));
 }
 
 std::string translations(const ReadModel& read, const PageLanguage& say) {
   const PairTokenizers& tokenizers = read.loaded.tokenizers;
   std::vector<std::vector<std::int32_t>> sources;
-  for (std::int64_t row = 0; row < std::min(kShownRows, read.batch.source.shape()[0]); ++row) {
-    std::vector<std::int32_t>& ids = sources.emplace_back(row_of(read.batch.source, row));
-    const auto end = std::ranges::find_if(ids, [&](std::int32_t id) { return id >= tokenizers.source->vocab_size(); });
-    ids.erase(end, ids.end());  // the end token and padding
-  }
+  for (std::int64_t row = 0; row < std::min(kShownRows, read.batch.source.shape()[0]); ++row)
+    sources.push_back(own_ids(*tokenizers.source, row_of(read.batch.source, row)));
   const std::vector<Hypothesis> found = translate(read.loaded.generator(), sources, ends_of(tokenizers),
                                                   {.max_tokens = read.loaded.state.config.block_size});
   std::vector<TableRow> rows = {{say("source", "原文"), {say("translation", "訳"), say("reference", "参照訳")}}};
@@ -264,7 +265,7 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
     rows.push_back({text_of(*tokenizers.source, sources[i]),
                     {translated_line(*tokenizers.target, found[i]),
                      text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))}});
-  return html_heading(say("Translations", "翻訳")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 
 std::string confusion(const ReadModel& read, const PageLanguage& say) {
@@ -278,7 +279,7 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
     for (const auto& count : facts.at("confusion").at(i))
       rows.back().cells.push_back(with_separators(count.get<std::int64_t>()));
   }
-  return html_heading(say("Labels and answers", "混同行列")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Labels and answers", "混同行列"), html_table(rows, /*has_head=*/true));
 }
 
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
@@ -303,7 +304,7 @@ std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
                         text_of(tokenizer, {ids.begin() + at + 1, ids.begin() + end}),
                     {token_label(tokenizer.bytes(targets[static_cast<std::size_t>(at)])), candidates}});
   }
-  return html_heading(say("Filled masks", "穴埋め")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));
 }
 
 // Where the time of a step goes, measured now, if that takes no time worth speaking of.
@@ -326,10 +327,10 @@ std::string op_times(const MeasuredRun& run, const PageLanguage& say) {
     rows.push_back({profile[i].op,
                     {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
                      fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
-  return html_heading(say("Where the time of a step goes", "1 ステップの時間の内訳")) +
-         html_paragraph(say("Measured on this machine, when the report was made.",
-                            "この報告を作ったときに、この計算機で測った。")) +
-         html_table(rows, /*has_head=*/true);
+  return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
+                      html_paragraph(say("Measured on this machine, when the report was made.",
+                                         "この報告を作ったときに、この計算機で測った。")) +
+                          html_table(rows, /*has_head=*/true));
 }
 
 std::string facts(const ReadModel& read, const PageLanguage& say) {
@@ -339,10 +340,9 @@ std::string facts(const ReadModel& read, const PageLanguage& say) {
   constexpr double kMostNewWords = 0.5;  // more are new in a text without spaces, of which lines are the words
   if (read.new_words < kMostNewWords)
     rows.push_back({say("new words", "新しい単語"),
-                    {fmt::format(fmt::runtime(say("{:.1f} % of those in the last tenth of the text",
-                                                  "テキストの最後の 1 割にある単語の {:.1f} %")),
-                                 100 * read.new_words)}});
-  return html_heading(say("Model", "モデル")) + html_table(rows);
+                    {say("{:.1f} % of those in the last tenth of the text",
+                         "テキストの最後の 1 割にある単語の {:.1f} %", 100 * read.new_words)}});
+  return html_section(say("Model", "モデル"), html_table(rows));
 }
 
 }  // namespace
