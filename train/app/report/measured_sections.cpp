@@ -229,10 +229,7 @@ std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLa
   return html;
 }
 
-std::string report_sections(const std::vector<std::string>& paths, const PageLanguage& say) {
-  std::vector<MeasuredRun> runs;
-  runs.reserve(paths.size());
-  for (const std::string& path : paths) runs.push_back(read_measured_run(path));
+std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
   return measured_sections(runs, say) + (runs.size() == 1 ? model_sections(runs.front(), say) : "");
 }
 

@@ -15,7 +15,7 @@ std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLa
 /// checkpoint cannot be read, a sentence says so.
 std::string model_sections(const MeasuredRun& run, const PageLanguage& say);
 
-/// All sections of a report on these runs. Throws what read_measured_run() throws.
-std::string report_sections(const std::vector<std::string>& paths, const PageLanguage& say);
+/// All sections of a report on these runs.
+std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say);
 
 }  // namespace maki

@@ -157,7 +157,7 @@ void CompletionAnswer::finish() {
   }
   std::vector<CompletionChoice> parts;
   for (const std::shared_ptr<Choice>& choice : choices_) parts.push_back(choice->take());
-  exchange_->answer(MHD_HTTP_OK, "application/json", json_text(completion_json(head_, parts, &usage_)));
+  exchange_->answer(MHD_HTTP_OK, kJsonType, json_text(completion_json(head_, parts, &usage_)));
 }
 
 void CompletionAnswer::fail(const std::exception& error) {

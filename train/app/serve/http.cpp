@@ -20,7 +20,6 @@ constexpr unsigned kSendSeconds = 30;  // without any progress, until a client t
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kStreamBlock = 16 << 10;
 constexpr std::size_t kMaxUnsent = 4 << 20;  // of a client that does not read
-constexpr std::string_view kJsonType = "application/json";
 
 // Of every answer. A page may load nothing from elsewhere, and no other page may show or read an answer.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
@@ -130,7 +129,7 @@ void HttpExchange::end() {
 void HttpExchange::refuse(const std::exception& error) {
   const int status = status_of(error);
   const std::string body = error_json(status, error.what());
-  answer(status, kJsonType.data(), body);
+  answer(status, kJsonType, body);
   write("data: " + body + "\n");  // nothing, unless a stream has begun
   end();
 }
@@ -168,10 +167,9 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
         "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
   const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
   // A text that a NUL would end is not decoded, so that it means nothing.
-  const auto unescape = [](void*, MHD_Connection*, char* text) {
+  const auto decode = +[](void*, MHD_Connection*, char* text) {
     return std::strstr(text, "%00") != nullptr ? std::strlen(text) : MHD_http_unescape(text);
   };
-  size_t (*const decode)(void*, MHD_Connection*, char*) = unescape;
   daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
                              static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,       //
                              MHD_OPTION_SOCK_ADDR, found->ai_addr,                                            //
@@ -262,7 +260,7 @@ MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path
     return MHD_YES;
   } catch (const std::exception& error) {
     const int status = status_of(error);
-    return queue(connection, status, kJsonType.data(), whole(error_json(status, error.what())), methods(path));
+    return queue(connection, status, kJsonType, whole(error_json(status, error.what())), methods(path));
   }
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using Exchange = std::shared_ptr<HttpExchange>;
 
-constexpr const char* kJson = "application/json";
-
 std::string parameter(const HttpRequest& request, const char* name, const char* otherwise) {
   const auto found = request.query.find(name);
   return found == request.query.end() ? otherwise : found->second;
@@ -33,7 +31,7 @@ HttpRoute page(const char* path, const char* type, std::string_view content) {
 std::vector<HttpRoute> routes(Served& served) {
   const auto json = [&served](std::string (ServedRuns::*facts)() const) {
     return [&served, facts](const HttpRequest&, const Exchange& exchange) {
-      exchange->answer(200, kJson, (served.runs.*facts)());
+      exchange->answer(200, kJsonType, (served.runs.*facts)());
     };
   };
   const auto events = [&served](const HttpRequest& request, const Exchange& exchange) {
@@ -51,17 +49,17 @@ std::vector<HttpRoute> routes(Served& served) {
   const auto inside = [&served](const HttpRequest& request, const Exchange& exchange) {
     const InsideRequest asked = parse_inside_request(request.body);
     served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
-      exchange->answer(200, kJson, answer_inside(asked, *model));
+      exchange->answer(200, kJsonType, answer_inside(asked, *model));
     });
   };
   const auto report = [&served](const HttpRequest& request, const Exchange& exchange) {
     const PageLanguage language(words_in(parameter(request, "lang", "en")).name);
     const std::string name = parameter(request, "run", ""), path = served.runs.run(name).path();
     served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
-      exchange->answer(
-          200, kJson,
-          json_text(Json{
-              {"html", report_sections({path}, language)}, {"style", kReportStyle}, {"language", language.name()}}));
+      exchange->answer(200, kJsonType,
+                       json_text(Json{{"html", report_sections({read_measured_run(path)}, language)},
+                                      {"style", kReportStyle},
+                                      {"language", language.name()}}));
     });
   };
   const auto no_chat = [](const HttpRequest&, const Exchange&) {

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "data/io/error.h"
 #include "data/io/file.h"
+#include "train/app/report.h"
 #include "train/app/serve/http.h"
 #include "train/loop/look_inside.h"
-#include "train/run/checkpoint.h"
 #include "train/run/config/config.h"
 #include "train/run/config/tasks.h"
-#include "train/run/metrics_line.h"
 #include "train/run/run_lock.h"
 
 namespace maki {
@@ -90,29 +88,6 @@ std::string ServedRuns::models_json() const {
   for (const auto& [name, path] : paths())
     models.push_back({{"id", name}, {"object", "model"}, {"created", 0}, {"owned_by", "maki"}});
   return json_text(Json{{"object", "list"}, {"data", models}});
-}
-
-Json start_json(const RunDirectory& run) {
-  Json facts{{"max_steps", nullptr}, {"best_possible_loss", nullptr}, {"nats_per_character_factor", nullptr}};
-  try {
-    Config config;
-    run.apply_config(config);
-    facts["max_steps"] = config.max_steps;
-    const double best = read_state(ContainerReader(run.checkpoint_file(run.checkpoints().at(0)))).best_possible_loss;
-    if (best > 0) facts["best_possible_loss"] = best;
-  } catch (const std::exception&) {
-    // What cannot be read stays unknown.
-  }
-  // Counting is measured before the first step, so that its line is one of the first.
-  constexpr std::size_t kBeginning = 64 << 10;
-  std::istringstream lines(read_beginning(run.metrics_file(), kBeginning));
-  for (std::string line; std::getline(lines, line);) {
-    const std::optional<MetricsLine> counting = read_metrics_line(line);
-    if (counting && counting->kind == "counting")
-      facts["nats_per_character_factor"] =
-          counting->number("nats_per_character").value_or(0) / counting->number("val_loss").value_or(0);
-  }
-  return facts;
 }
 
 }  // namespace maki

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "train/app/report.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -35,8 +34,5 @@ class ServedRuns {
   std::string path_;
   bool single_;
 };
-
-/// What is known of a run beside its measurements, for the curve.
-Json start_json(const RunDirectory& run);
 
 }  // namespace maki
