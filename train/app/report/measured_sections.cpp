@@ -220,17 +220,14 @@ std::string samples(const RunHistory& history, const PageLanguage& say) {
 
 }  // namespace
 
-std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  const bool alone = runs.size() == 1;
   const MeasuredRun& first = runs.front();
-  std::string html = runs.size() == 1 ? about(first, say) : comparison(runs, say);
+  std::string html = alone ? about(first, say) : comparison(runs, say);
   const bool measured = std::ranges::any_of(runs, [](const auto& run) { return run.history.steps().size() > 1; });
   if (measured) html += loss_charts(runs, say) + optimization(runs, say);
-  if (runs.size() == 1) html += layers(first.history, say) + samples(first.history, say);
+  if (alone) html += layers(first.history, say) + samples(first.history, say) + model_sections(first, say);
   return html;
-}
-
-std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
-  return measured_sections(runs, say) + (runs.size() == 1 ? model_sections(runs.front(), say) : "");
 }
 
 }  // namespace maki

@@ -22,9 +22,8 @@ class CompletionAnswer::Choice final : public TurnText {
         text_(*answer.model_->tokenizer, answer.request_.text),
         part_{static_cast<std::int64_t>(prompt) * answer.request_.n + sample, "", empty_logprobs()} {}
 
-  /// Keeps the answer until the text has ended, because only its texts hold it.
+  /// The prompt, where it is part of the text.
   void begin() {
-    held_ = answer_.shared_from_this();
     if (!answer_.request_.echo) return;
     part_.text = prompt_.text;
     if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
@@ -48,11 +47,9 @@ class CompletionAnswer::Choice final : public TurnText {
     part_.end = text_.how().end;
     if (answer_.request_.stream) answer_.send(*this);
     if (--answer_.open_ == 0) answer_.finish();
-    held_.reset();
   }
   void fail(const std::exception& error) override {
     answer_.fail(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
-    held_.reset();
   }
   /// What is new of the text.
   CompletionChoice take() {
@@ -75,7 +72,6 @@ class CompletionAnswer::Choice final : public TurnText {
   std::size_t reported_ = 0;  // log-probabilities that are or were in a part
   std::int64_t offset_ = 0;   // where the next of them belongs, in characters
   CompletionChoice part_;
-  std::shared_ptr<CompletionAnswer> held_;
 };
 
 CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const LoadedModel> model,
@@ -134,7 +130,7 @@ void CompletionAnswer::begin(TextTurns& turns) {
   for (const std::shared_ptr<Choice>& choice : choices_) {
     choice->begin();
     if (request_.text.generate.max_tokens > 0) {
-      turns.add(choice);
+      turns.add({shared_from_this(), choice.get()});  // only texts that are generated keep the answer
     } else {
       choice->end({});
     }
