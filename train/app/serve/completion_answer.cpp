@@ -79,9 +79,12 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<co
     : request_(std::move(request)), model_(std::move(model)), exchange_(std::move(exchange)) {
   static std::int64_t number = 0;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  head_ = {fmt::format("cmpl-{}-{}", now.count(), ++number), request_.model,
-           std::chrono::duration_cast<std::chrono::seconds>(now).count(), model_->state.step,
-           request_.text.generate.sampling.seed};
+  head_ = {{"id", fmt::format("cmpl-{}-{}", now.count(), ++number)},
+           {"object", "text_completion"},
+           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+           {"model", request_.model},
+           {"step", model_->state.step},
+           {"seed", request_.text.generate.sampling.seed}};
   const TaskRule& rule = task_rule(model_->state.config);
   check(rule.writes() && !rule.reads_source(),
         "model: is a model of kind {} for the task {}, which does not continue a text; choose another one",

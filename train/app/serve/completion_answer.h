@@ -42,7 +42,7 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   CompletionRequest request_;
   std::shared_ptr<const LoadedModel> model_;
   std::shared_ptr<HttpExchange> exchange_;
-  CompletionHead head_;
+  Json head_;  // what all its parts begin with
   CompletionUsage usage_;
   std::vector<Prompt> prompts_;
   std::vector<std::shared_ptr<Choice>> choices_;

@@ -121,10 +121,9 @@ void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, cons
   offset += std::ranges::count_if(tokenizer.bytes(id), [](char byte) { return !is_continuation(byte); });
 }
 
-Json completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
-                     const CompletionUsage* usage) {
-  Json answer{{"id", head.id},     {"object", "text_completion"}, {"created", head.created}, {"model", head.model},
-              {"step", head.step}, {"seed", head.seed},           {"choices", Json::array()}};
+Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage) {
+  Json answer = head;
+  answer["choices"] = Json::array();
   for (const auto& [index, text, logprobs, end] : choices) {
     const bool stopped = end == TextEnd::stop_string || end == TextEnd::end_of_text;
     const Json reason = end ? Json(stopped ? "stop" : "length") : Json();

@@ -46,19 +46,11 @@ struct CompletionChoice {
   Json logprobs = {};
   std::optional<TextEnd> end = {};  ///< none: the text goes on
 };
-/// What all answers to a request have in common.
-struct CompletionHead {
-  std::string id, model;
-  std::int64_t created = 0;  ///< seconds since 1970
-  std::int64_t step = 0;     ///< of the checkpoint
-  std::uint64_t seed = 0;
-};
 struct CompletionUsage {
   std::int64_t prompt_tokens = 0, completion_tokens = 0;
 };
 
-/// An answer, or part of one; null: without the usage.
-Json completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
-                     const CompletionUsage* usage);
+/// An answer, or part of one, which begins with the fields of `head`; null: without the usage.
+Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage);
 
 }  // namespace maki
