@@ -2,10 +2,10 @@
 #include <cmath>
 #include <fmt/ranges.h>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "autograd/core/check.h"
+#include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
 #include "data/io/number.h"
@@ -175,27 +175,23 @@ std::string attention(const ReadModel& read, const PageLanguage& say) {
                       svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name())))));
 }
 
-// The vectors of a table [V, C] of the model, whose parameter has one of these names; empty if it has none.
-std::vector<std::vector<double>> vectors_of(const ParameterStore& store, const std::vector<std::string>& names) {
-  std::vector<std::vector<double>> vectors;
+// The vectors of a table [V, C] of the model, each divided by its length, so that products are cosines. An empty handle
+// if the model has no parameter of one of these names.
+Tensor directions(const ParameterStore& store, const std::vector<std::string>& names) {
+  constexpr double kTinySquare = 1e-30;
   for (const auto& parameter : store.parameters()) {
-    if (std::ranges::find(names, parameter->name()) == names.end() || !vectors.empty()) continue;
-    const Tensor values = convert(parameter->value(), DType::float64);
-    const std::int64_t width = values.shape()[1];
-    for (std::int64_t i = 0; i < values.shape()[0]; ++i)
-      vectors.emplace_back(values.data<double>() + i * width, values.data<double>() + (i + 1) * width);
+    if (std::ranges::find(names, parameter->name()) == names.end()) continue;
+    const Tensor vectors = convert(parameter->value(), DType::float64);
+    return scale(rms_norm(vectors, {}, kTinySquare), 1 / std::sqrt(static_cast<double>(vectors.shape()[1])));
   }
-  return vectors;
-}
-
-double cosine(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto dot = [](const auto& x, const auto& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); };
-  return dot(a, b) / std::sqrt(std::max(1e-30, dot(a, a) * dot(b, b)));
+  return {};
 }
 
 std::string neighbours(const ReadModel& read, const PageLanguage& say) {
+  constexpr std::int64_t kNearest = 6;
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
-  const auto vectors = vectors_of(read.loaded.store, {"wte.weight", "decoder.wte.weight"});
+  const Tensor table = directions(read.loaded.store, {"wte.weight", "decoder.wte.weight"});
+  if (!table || read.counts.empty()) return "";
   std::vector<std::pair<std::int64_t, std::int32_t>> frequent;  // the longer ones first: they mean something
   for (const auto& [id, count] : read.counts) {
     const bool is_word = tokenizer.bytes(id).size() >= 3 && !invalid_utf8(tokenizer.bytes(id));
@@ -203,23 +199,15 @@ std::string neighbours(const ReadModel& read, const PageLanguage& say) {
   }
   std::ranges::sort(frequent);
   std::vector<TableRow> rows;
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, frequent.size()) && !vectors.empty(); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, frequent.size()); ++i) {
     const std::int32_t id = frequent[i].second;
-    std::vector<std::pair<double, std::int32_t>> others;
-    for (std::int32_t other = 0; other < tokenizer.vocab_size(); ++other)
-      if (other != id)
-        others.emplace_back(-cosine(vectors[static_cast<std::size_t>(id)], vectors[static_cast<std::size_t>(other)]),
-                            other);
-    const auto count = std::min<std::ptrdiff_t>(6, std::ssize(others));
-    std::partial_sort(others.begin(), others.begin() + count, others.end());
+    const Tensor cosines = matmul(slice(table, 0, id, id + 1), table, false, /*transpose_b=*/true);
     std::string list;
-    for (std::ptrdiff_t k = 0; k < count; ++k)
-      list += fmt::format("{}{} {:.2f}", k > 0 ? "   " : "",
-                          token_label(tokenizer.bytes(others[static_cast<std::size_t>(k)].second)),
-                          -others[static_cast<std::size_t>(k)].first);
+    for (const Candidate& near : best_candidates(cosines, 0, tokenizer.vocab_size(), kNearest + 1))  // one is itself
+      if (near.id != id)
+        list += fmt::format("{} {:.2f}   ", token_label(tokenizer.bytes(near.id)), cosines.at(near.id));
     rows.push_back({token_label(tokenizer.bytes(id)), {list}});
   }
-  if (rows.empty()) return "";
   return html_section(
       say("Nearest tokens", "近いトークン"),
       html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
@@ -227,20 +215,19 @@ std::string neighbours(const ReadModel& read, const PageLanguage& say) {
 }
 
 std::string positions(const ReadModel& read, const PageLanguage& say) {
-  constexpr std::size_t kShownPositions = 64;
-  auto vectors = vectors_of(read.loaded.store, {"wpe.weight"});
-  if (vectors.empty()) return "";
-  vectors.resize(std::min(vectors.size(), kShownPositions));
-  const auto count = std::ssize(vectors);
+  constexpr std::int64_t kShownPositions = 64;
+  const Tensor table = directions(read.loaded.store, {"wpe.weight"});
+  if (!table) return "";
+  const std::int64_t count = std::min(table.shape()[0], kShownPositions);
+  const Tensor shown = slice(table, 0, 0, count);
+  const Tensor cosines = matmul(shown, shown, false, /*transpose_b=*/true);
   const Words& words = words_in(say.name());
-  HeatMap map{.title = {},
-              .rows = count,
-              .columns = count,
-              .values = {},
-              .row_axis = {words.position_i, {}},
-              .column_axis = {words.position_j, {}}};
-  for (const auto& a : vectors)
-    for (const auto& b : vectors) map.values.push_back(cosine(a, b));
+  const HeatMap map{.title = {},
+                    .rows = count,
+                    .columns = count,
+                    .values = {cosines.data<double>(), cosines.data<double>() + cosines.numel()},
+                    .row_axis = {words.position_i, {}},
+                    .column_axis = {words.position_j, {}}};
   const std::string title = say("Cosine between learned positions", "学習した位置ベクトルどうしの余弦");
   const HeatMapGrid grid{.title = title,
                          .source = read.loaded.path,
