@@ -45,8 +45,9 @@ TEST_CASE("requests for another host or from another page are refused", "[serve_
 TEST_CASE("methods, paths, types and sizes are checked", "[serve_safety_test]") {
   const TrainedRun run;
   serve({run.path}, [&](int port, const std::string&) {
-    for (const char* path : {"/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/api/runs/", "/v1",
-                             "/style.css%00", "/checkpoints/last", "/config.toml"}) {
+    for (const char* path :
+         {"/nothing", "/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/api/runs/", "/v1", "/index.html", "/page.js/",
+          "/../page.js", "/style.css%00", "/checkpoints/last", "/config.toml"}) {
       INFO(path);
       REQUIRE(request(port, "GET", path).status >= 400);
       REQUIRE(request(port, "GET", path).status < 500);

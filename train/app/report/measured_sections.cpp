@@ -66,28 +66,24 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
       {say("step", "ステップ"), {with_separators(state.step)}},
       {say("it ended because", "終わった理由"), {end_of(run, say)}},
       {say("best validation loss", "最良の検証損失"),
-       {run.best ? fmt::format(fmt::runtime(say("{:.4f} at step {}", "{:.4f}（ステップ {}）")), run.best->loss,
-                               with_separators(run.best->step))
+       {run.best ? say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step))
                  : ""}},
       {say("training time", "学習時間"), {format_duration(run.history.elapsed_seconds())}},
       {say("text", "テキスト"), {sources_of(run)}},
       {say("hash of the text", "テキストのハッシュ"), {state.corpus_hash}},
       {say("size", "大きさ"),
-       {fmt::format(fmt::runtime(say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
-                                     "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}")),
-                    with_separators(state.characters), with_separators(state.train_tokens),
-                    with_separators(state.val_tokens), with_separators(state.vocab_size))}},
+       {say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
+            "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}", with_separators(state.characters),
+            with_separators(state.train_tokens), with_separators(state.val_tokens),
+            with_separators(state.vocab_size))}},
       {say("model", "モデル"),
-       {fmt::format(fmt::runtime(say("{}: {} layers, {} heads, width {}, context of {}",
-                                     "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}")),
-                    c.model, c.n_layer, c.n_head, c.n_embd, c.block_size)}},
+       {say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
+            c.n_layer, c.n_head, c.n_embd, c.block_size)}},
       {say("machine", "計算機"), {texts_of(run, Remark::Kind::session)}},
       {say("to repeat it", "同じ学習を繰り返すには"), {command_of(run)}}};
   std::erase_if(rows, [](const TableRow& row) { return row.cells.front().empty(); });
-  std::string html = html_table(rows);
-  if (const std::string plan = texts_of(run, Remark::Kind::plan); !plan.empty())
-    html += html_heading(say("Plan", "計画")) + html_preformatted(plan);
-  return html;
+  const std::string plan = texts_of(run, Remark::Kind::plan);
+  return html_table(rows) + html_section(say("Plan", "計画"), plan.empty() ? "" : html_preformatted(plan));
 }
 
 std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
@@ -97,9 +93,10 @@ std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage&
   for (const ComparedField& field : different) rows.push_back({field.name, field.values});
   std::vector<std::string> same;
   for (const ComparedField& field : equal) same.push_back(field.name + " = " + field.values.front());
-  return html_heading(say("Results and differences", "結果と違い")) + html_table(rows, /*has_head=*/true) +
-         "<details><summary>" + say("Equal in all of them", "すべてに共通") + "</summary>" +
-         html_preformatted(fmt::format("{}", fmt::join(same, "\n"))) + "</details>\n";
+  return html_section(say("Results and differences", "結果と違い"),
+                      fmt::format("{}<details><summary>{}</summary>{}</details>\n", html_table(rows, /*has_head=*/true),
+                                  say("Equal in all of them", "すべてに共通"),
+                                  html_preformatted(fmt::format("{}", fmt::join(same, "\n")))));
 }
 
 // Of one run, training and validation losses have colours of their own; of several, each run has one.
@@ -152,16 +149,7 @@ std::string loss_charts(const std::vector<MeasuredRun>& runs, const PageLanguage
       html += chart_figure(chart);
     }
   }
-  return html_heading(say("Losses", "損失")) + "<div class=\"charts\">" + html + "</div>\n";
-}
-
-std::string simple_chart(const std::vector<MeasuredRun>& runs, const std::string& title, const Value& y,
-                         const PageLanguage& say) {
-  Chart chart{.title = title, .x_title = say("steps", "ステップ")};
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    chart.series.push_back({runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, y),
-                            Series::Style::line, static_cast<int>(i % 6)});
-  return chart_figure(chart);
+  return html_section(say("Losses", "損失"), html_charts(html));
 }
 
 std::string clipped_share(const MeasuredRun& run, const PageLanguage& say) {
@@ -169,28 +157,30 @@ std::string clipped_share(const MeasuredRun& run, const PageLanguage& say) {
   const auto& steps = run.history.steps();
   if (limit <= 0 || steps.empty()) return "";
   const auto clipped = std::ranges::count_if(steps, [&](const auto& line) { return line.step.grad_norm > limit; });
-  return html_paragraph(
-      fmt::format(fmt::runtime(say("{:.1f} % of the steps that were logged had a gradient above {}, and were clipped.",
-                                   "記録されたステップの {:.1f} % で勾配のノルムが {} を超え、切り詰められた。")),
-                  100 * static_cast<double>(clipped) / static_cast<double>(steps.size()), limit));
+  return html_paragraph(say("{:.1f} % of the steps that were logged had a gradient above {}, and were clipped.",
+                            "記録されたステップの {:.1f} % で勾配のノルムが {} を超え、切り詰められた。",
+                            100 * static_cast<double>(clipped) / static_cast<double>(steps.size()), limit));
 }
 
 std::string optimization(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
-  std::string html =
-      simple_chart(
-          runs, say("learning rate", "学習率"), [](const LoggedStep& line) { return line.step.learning_rate; }, say) +
-      simple_chart(
-          runs, say("norm of the gradient, before clipping", "勾配のノルム（切り詰め前）"),
-          [](const LoggedStep& line) { return line.step.grad_norm; }, say) +
-      simple_chart(
-          runs, say("tokens per second", "毎秒のトークン数"),
-          [](const LoggedStep& line) { return line.tokens_per_second; }, say);
-  html = html_heading(say("Optimization and speed", "最適化と速度")) + "<div class=\"charts\">" + html + "</div>\n";
-  return runs.size() == 1 ? html + clipped_share(runs.front(), say) : html;
+  const std::pair<const char*, Value> measured[] = {
+      {say("learning rate", "学習率"), [](const auto& line) { return line.step.learning_rate; }},
+      {say("norm of the gradient, before clipping", "勾配のノルム（切り詰め前）"),
+       [](const auto& line) { return line.step.grad_norm; }},
+      {say("tokens per second", "毎秒のトークン数"), [](const auto& line) { return line.tokens_per_second; }}};
+  std::string charts;
+  for (const auto& [title, value] : measured) {
+    Chart chart{.title = title, .x_title = say("steps", "ステップ")};
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      chart.series.push_back({runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, value),
+                              Series::Style::line, static_cast<int>(i % 6)});
+    charts += chart_figure(chart);
+  }
+  return html_section(say("Optimization and speed", "最適化と速度"),
+                      html_charts(charts) + (runs.size() == 1 ? clipped_share(runs.front(), say) : ""));
 }
 
 std::string layers(const RunHistory& history, const PageLanguage& say) {
-  if (history.layers().empty()) return "";
   std::string charts;
   for (const bool updates : {false, true}) {
     Chart chart{.title = updates
@@ -209,41 +199,35 @@ std::string layers(const RunHistory& history, const PageLanguage& say) {
     }
     charts += chart_figure(chart);
   }
-  return charts.empty() ? "" : html_heading(say("Layers", "層")) + "<div class=\"charts\">" + charts + "</div>\n";
+  return html_section(say("Layers", "層"), html_charts(charts));
 }
 
 // At about 0, ¼, ½ and all of the run.
 std::string samples(const RunHistory& history, const PageLanguage& say) {
   const auto& all = history.samples();
   if (all.empty()) return "";
-  std::string html = html_heading(say("Samples", "生成例"));
+  std::string html;
   std::int64_t shown = -1;
   for (const std::int64_t quarter : {0, 1, 2, 4}) {
     const Sample& sample = all[static_cast<std::size_t>(quarter * (std::ssize(all) - 1) / 4)];
     if (sample.step == shown) continue;
     shown = sample.step;
-    html += html_paragraph(fmt::format(fmt::runtime(say("step {}", "ステップ {}")), with_separators(sample.step))) +
-            html_preformatted(sample.text);
+    html +=
+        html_paragraph(say("step {}", "ステップ {}", with_separators(sample.step))) + html_preformatted(sample.text);
   }
-  return html;
+  return html_section(say("Samples", "生成例"), html);
 }
 
 }  // namespace
 
-std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  const bool alone = runs.size() == 1;
   const MeasuredRun& first = runs.front();
-  std::string html = runs.size() == 1 ? about(first, say) : comparison(runs, say);
+  std::string html = alone ? about(first, say) : comparison(runs, say);
   const bool measured = std::ranges::any_of(runs, [](const auto& run) { return run.history.steps().size() > 1; });
   if (measured) html += loss_charts(runs, say) + optimization(runs, say);
-  if (runs.size() == 1) html += layers(first.history, say) + samples(first.history, say);
+  if (alone) html += layers(first.history, say) + samples(first.history, say) + model_sections(first, say);
   return html;
-}
-
-std::string report_sections(const std::vector<std::string>& paths, const PageLanguage& say) {
-  std::vector<MeasuredRun> runs;
-  runs.reserve(paths.size());
-  for (const std::string& path : paths) runs.push_back(read_measured_run(path));
-  return measured_sections(runs, say) + (runs.size() == 1 ? model_sections(runs.front(), say) : "");
 }
 
 }  // namespace maki

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <fmt/ranges.h>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "autograd/core/check.h"
+#include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
 #include "data/io/number.h"
@@ -52,10 +52,14 @@ std::vector<std::int32_t> row_of(const Tensor& ids, std::int64_t row) {
   return {values.begin() + row * length, values.begin() + (row + 1) * length};
 }
 
-// The text of ids, without those of padding and of a task, which the tokenizer does not have.
-std::string text_of(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
+// Without the ids of padding and of a task, which the tokenizer does not have.
+std::vector<std::int32_t> own_ids(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
   std::erase_if(ids, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
-  return replace_invalid_utf8(tokenizer.decode(ids));
+  return ids;
+}
+
+std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+  return replace_invalid_utf8(tokenizer.decode(own_ids(tokenizer, ids)));
 }
 
 ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {
@@ -124,12 +128,13 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   std::string key;
   for (int level = 0; level < 8; ++level)
     key += fmt::format("<span class=\"b{0}\">{1:g}{2}</span> ", level, kBitsPerColor * level, level == 7 ? "+" : "");
-  return html_heading(say("How surprised the model is", "モデルにとって意外だったところ")) +
-         html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
-                            "Pointing at one shows the number.",
-                            "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
-                            "指すと数値が出る。")) +
-         text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n";
+  return html_section(
+      say("How surprised the model is", "モデルにとって意外だったところ"),
+      html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
+                         "Pointing at one shows the number.",
+                         "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
+                         "指すと数値が出る。")) +
+          text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n");
 }
 
 std::string by_position(const ReadModel& read, const PageLanguage& say) {
@@ -137,12 +142,11 @@ std::string by_position(const ReadModel& read, const PageLanguage& say) {
   for (std::size_t i = 0; i < read.positions.size(); ++i)
     line.points.emplace_back(static_cast<double>(i + 1),
                              read.positions[i].sum / static_cast<double>(read.positions[i].targets));
-  return "<div class=\"charts\">" +
-         chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
-                       .x_title = say("position", "位置"),
-                       .series = {line},
-                       .log_x = true}) +
-         "</div>\n";
+  return html_charts(
+      chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
+                    .x_title = say("position", "位置"),
+                    .series = {line},
+                    .log_x = true}));
 }
 
 // The first, the middle and the last of n.
@@ -157,8 +161,7 @@ std::string attention(const ReadModel& read, const PageLanguage& say) {
   const std::vector<std::string> kinds = attention_kinds(loaded);
   if (kinds.empty()) return "";
   const auto beginning = [&](const Tensor& ids, const Tokenizer& tokenizer) {
-    std::vector<std::int32_t> row = row_of(ids, 0);
-    std::erase_if(row, [&](std::int32_t id) { return id < 0 || id >= tokenizer.vocab_size(); });
+    std::vector<std::int32_t> row = own_ids(tokenizer, row_of(ids, 0));
     row.resize(static_cast<std::size_t>(std::min(kAttended, std::ssize(row))));
     return row;
   };
@@ -168,31 +171,27 @@ std::string attention(const ReadModel& read, const PageLanguage& say) {
           ? attention_maps(loaded, targets)
           : attention_maps(loaded, kinds.front(), beginning(read.batch.source, *loaded.tokenizers.source), targets);
   const ChosenHeads chosen{spread_three(std::ssize(maps.layers)), spread_three(maps.layers.front().shape()[0])};
-  return html_heading(say("Attention", "注意")) +
-         svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name()))));
+  return html_section(say("Attention", "注意"),
+                      svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name())))));
 }
 
-// The vectors of a table [V, C] of the model, whose parameter has one of these names; empty if it has none.
-std::vector<std::vector<double>> vectors_of(const ParameterStore& store, const std::vector<std::string>& names) {
-  std::vector<std::vector<double>> vectors;
+// The vectors of a table [V, C] of the model, each divided by its length, so that products are cosines. An empty handle
+// if the model has no parameter of one of these names.
+Tensor directions(const ParameterStore& store, const std::vector<std::string>& names) {
+  constexpr double kTinySquare = 1e-30;
   for (const auto& parameter : store.parameters()) {
-    if (std::ranges::find(names, parameter->name()) == names.end() || !vectors.empty()) continue;
-    const Tensor values = convert(parameter->value(), DType::float64);
-    const std::int64_t width = values.shape()[1];
-    for (std::int64_t i = 0; i < values.shape()[0]; ++i)
-      vectors.emplace_back(values.data<double>() + i * width, values.data<double>() + (i + 1) * width);
+    if (std::ranges::find(names, parameter->name()) == names.end()) continue;
+    const Tensor vectors = convert(parameter->value(), DType::float64);
+    return scale(rms_norm(vectors, {}, kTinySquare), 1 / std::sqrt(static_cast<double>(vectors.shape()[1])));
   }
-  return vectors;
-}
-
-double cosine(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto dot = [](const auto& x, const auto& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); };
-  return dot(a, b) / std::sqrt(std::max(1e-30, dot(a, a) * dot(b, b)));
+  return {};
 }
 
 std::string neighbours(const ReadModel& read, const PageLanguage& say) {
+  constexpr std::int64_t kNearest = 6;
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
-  const auto vectors = vectors_of(read.loaded.store, {"wte.weight", "decoder.wte.weight"});
+  const Tensor table = directions(read.loaded.store, {"wte.weight", "decoder.wte.weight"});
+  if (!table || read.counts.empty()) return "";
   std::vector<std::pair<std::int64_t, std::int32_t>> frequent;  // the longer ones first: they mean something
   for (const auto& [id, count] : read.counts) {
     const bool is_word = tokenizer.bytes(id).size() >= 3 && !invalid_utf8(tokenizer.bytes(id));
@@ -200,43 +199,35 @@ std::string neighbours(const ReadModel& read, const PageLanguage& say) {
   }
   std::ranges::sort(frequent);
   std::vector<TableRow> rows;
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, frequent.size()) && !vectors.empty(); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, frequent.size()); ++i) {
     const std::int32_t id = frequent[i].second;
-    std::vector<std::pair<double, std::int32_t>> others;
-    for (std::int32_t other = 0; other < tokenizer.vocab_size(); ++other)
-      if (other != id)
-        others.emplace_back(-cosine(vectors[static_cast<std::size_t>(id)], vectors[static_cast<std::size_t>(other)]),
-                            other);
-    const auto count = std::min<std::ptrdiff_t>(6, std::ssize(others));
-    std::partial_sort(others.begin(), others.begin() + count, others.end());
+    const Tensor cosines = matmul(slice(table, 0, id, id + 1), table, false, /*transpose_b=*/true);
     std::string list;
-    for (std::ptrdiff_t k = 0; k < count; ++k)
-      list += fmt::format("{}{} {:.2f}", k > 0 ? "   " : "",
-                          token_label(tokenizer.bytes(others[static_cast<std::size_t>(k)].second)),
-                          -others[static_cast<std::size_t>(k)].first);
+    for (const Candidate& near : best_candidates(cosines, 0, tokenizer.vocab_size(), kNearest + 1))  // one is itself
+      if (near.id != id)
+        list += fmt::format("{} {:.2f}   ", token_label(tokenizer.bytes(near.id)), cosines.at(near.id));
     rows.push_back({token_label(tokenizer.bytes(id)), {list}});
   }
-  if (rows.empty()) return "";
-  return html_heading(say("Nearest tokens", "近いトークン")) +
-         html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
-         html_table(rows);
+  return html_section(
+      say("Nearest tokens", "近いトークン"),
+      html_paragraph(say("The cosine of the angle between the embeddings.", "埋め込みベクトルのなす角の余弦。")) +
+          html_table(rows));
 }
 
 std::string positions(const ReadModel& read, const PageLanguage& say) {
-  constexpr std::size_t kShownPositions = 64;
-  auto vectors = vectors_of(read.loaded.store, {"wpe.weight"});
-  if (vectors.empty()) return "";
-  vectors.resize(std::min(vectors.size(), kShownPositions));
-  const auto count = std::ssize(vectors);
+  constexpr std::int64_t kShownPositions = 64;
+  const Tensor table = directions(read.loaded.store, {"wpe.weight"});
+  if (!table) return "";
+  const std::int64_t count = std::min(table.shape()[0], kShownPositions);
+  const Tensor shown = slice(table, 0, 0, count);
+  const Tensor cosines = matmul(shown, shown, false, /*transpose_b=*/true);
   const Words& words = words_in(say.name());
-  HeatMap map{.title = {},
-              .rows = count,
-              .columns = count,
-              .values = {},
-              .row_axis = {words.position_i, {}},
-              .column_axis = {words.position_j, {}}};
-  for (const auto& a : vectors)
-    for (const auto& b : vectors) map.values.push_back(cosine(a, b));
+  const HeatMap map{.title = {},
+                    .rows = count,
+                    .columns = count,
+                    .values = {cosines.data<double>(), cosines.data<double>() + cosines.numel()},
+                    .row_axis = {words.position_i, {}},
+                    .column_axis = {words.position_j, {}}};
   const std::string title = say("Cosine between learned positions", "学習した位置ベクトルどうしの余弦");
   const HeatMapGrid grid{.title = title,
                          .source = read.loaded.path,
@@ -246,17 +237,14 @@ std::string positions(const ReadModel& read, const PageLanguage& say) {
                          .maps = {map},
                          .scale = scale_around_zero(map.values),
                          .words = &words};
-  return html_heading(say("Positions", "位置")) + svg_element(grid_picture(grid));
+  return html_section(say("Positions", "位置"), svg_element(grid_picture(grid)));
 }
 
 std::string translations(const ReadModel& read, const PageLanguage& say) {
   const PairTokenizers& tokenizers = read.loaded.tokenizers;
   std::vector<std::vector<std::int32_t>> sources;
-  for (std::int64_t row = 0; row < std::min(kShownRows, read.batch.source.shape()[0]); ++row) {
-    std::vector<std::int32_t>& ids = sources.emplace_back(row_of(read.batch.source, row));
-    const auto end = std::ranges::find_if(ids, [&](std::int32_t id) { return id >= tokenizers.source->vocab_size(); });
-    ids.erase(end, ids.end());  // the end token and padding
-  }
+  for (std::int64_t row = 0; row < std::min(kShownRows, read.batch.source.shape()[0]); ++row)
+    sources.push_back(own_ids(*tokenizers.source, row_of(read.batch.source, row)));
   const std::vector<Hypothesis> found = translate(read.loaded.generator(), sources, ends_of(tokenizers),
                                                   {.max_tokens = read.loaded.state.config.block_size});
   std::vector<TableRow> rows = {{say("source", "原文"), {say("translation", "訳"), say("reference", "参照訳")}}};
@@ -264,7 +252,7 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
     rows.push_back({text_of(*tokenizers.source, sources[i]),
                     {translated_line(*tokenizers.target, found[i]),
                      text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))}});
-  return html_heading(say("Translations", "翻訳")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 
 std::string confusion(const ReadModel& read, const PageLanguage& say) {
@@ -278,7 +266,7 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
     for (const auto& count : facts.at("confusion").at(i))
       rows.back().cells.push_back(with_separators(count.get<std::int64_t>()));
   }
-  return html_heading(say("Labels and answers", "混同行列")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Labels and answers", "混同行列"), html_table(rows, /*has_head=*/true));
 }
 
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
@@ -303,7 +291,7 @@ std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
                         text_of(tokenizer, {ids.begin() + at + 1, ids.begin() + end}),
                     {token_label(tokenizer.bytes(targets[static_cast<std::size_t>(at)])), candidates}});
   }
-  return html_heading(say("Filled masks", "穴埋め")) + html_table(rows, /*has_head=*/true);
+  return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));
 }
 
 // Where the time of a step goes, measured now, if that takes no time worth speaking of.
@@ -326,10 +314,10 @@ std::string op_times(const MeasuredRun& run, const PageLanguage& say) {
     rows.push_back({profile[i].op,
                     {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
                      fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
-  return html_heading(say("Where the time of a step goes", "1 ステップの時間の内訳")) +
-         html_paragraph(say("Measured on this machine, when the report was made.",
-                            "この報告を作ったときに、この計算機で測った。")) +
-         html_table(rows, /*has_head=*/true);
+  return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
+                      html_paragraph(say("Measured on this machine, when the report was made.",
+                                         "この報告を作ったときに、この計算機で測った。")) +
+                          html_table(rows, /*has_head=*/true));
 }
 
 std::string facts(const ReadModel& read, const PageLanguage& say) {
@@ -339,10 +327,9 @@ std::string facts(const ReadModel& read, const PageLanguage& say) {
   constexpr double kMostNewWords = 0.5;  // more are new in a text without spaces, of which lines are the words
   if (read.new_words < kMostNewWords)
     rows.push_back({say("new words", "新しい単語"),
-                    {fmt::format(fmt::runtime(say("{:.1f} % of those in the last tenth of the text",
-                                                  "テキストの最後の 1 割にある単語の {:.1f} %")),
-                                 100 * read.new_words)}});
-  return html_heading(say("Model", "モデル")) + html_table(rows);
+                    {say("{:.1f} % of those in the last tenth of the text",
+                         "テキストの最後の 1 割にある単語の {:.1f} %", 100 * read.new_words)}});
+  return html_section(say("Model", "モデル"), html_table(rows));
 }
 
 }  // namespace

@@ -9,13 +9,12 @@
 
 namespace maki {
 
-/// What the measurements of the runs show: one run in full, or several side by side.
-std::string measured_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say);
 /// What the best checkpoint of a run shows of the validation text, of which it reads a sample. Where the text or the
 /// checkpoint cannot be read, a sentence says so.
 std::string model_sections(const MeasuredRun& run, const PageLanguage& say);
 
-/// All sections of a report on these runs. Throws what read_measured_run() throws.
-std::string report_sections(const std::vector<std::string>& paths, const PageLanguage& say);
+/// All sections of a report: what one run measured and what its model shows, or the measurements of several runs side
+/// by side.
+std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say);
 
 }  // namespace maki

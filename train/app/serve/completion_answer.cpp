@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "train/loop/score_tokens.h"
+#include "train/run/config/tasks.h"
 
 namespace maki {
 namespace {
@@ -18,19 +19,16 @@ class CompletionAnswer::Choice final : public TurnText {
       : answer_(answer),
         prompt_(answer.prompts_[prompt]),
         sample_(sample),
-        text_(*answer.model_->loaded.tokenizer, answer.request_.text),
-        logprobs_(*answer.model_->loaded.tokenizer) {
-    part_.index = static_cast<std::int64_t>(prompt) * answer.request_.n + sample;
-  }
+        text_(*answer.model_->tokenizer, answer.request_.text),
+        part_{static_cast<std::int64_t>(prompt) * answer.request_.n + sample, "", empty_logprobs()} {}
 
-  /// Keeps the answer until the text has ended, because only its texts hold it.
+  /// The prompt, where it is part of the text.
   void begin() {
-    held_ = answer_.shared_from_this();
     if (!answer_.request_.echo) return;
     part_.text = prompt_.text;
     if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
     for (std::size_t i = 0; i < prompt_.ids.size(); ++i)
-      logprobs_.add(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
+      add_logprobs(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
   }
   const Generator& model() const override { return answer_.model_->generator(); }
   GenerationBatch::Text start() const override {
@@ -49,41 +47,48 @@ class CompletionAnswer::Choice final : public TurnText {
     part_.end = text_.how().end;
     if (answer_.request_.stream) answer_.send(*this);
     if (--answer_.open_ == 0) answer_.finish();
-    held_.reset();
   }
   void fail(const std::exception& error) override {
     answer_.fail(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
-    held_.reset();
   }
   /// What is new of the text.
   CompletionChoice take() {
     part_.text += text_.take();
     const auto& all = text_.how().log_probabilities;
-    for (; reported_ < all.size(); ++reported_) logprobs_.add(all[reported_].drawn.id, &all[reported_]);
-    if (answer_.request_.text.log_probabilities) part_.logprobs = logprobs_.take();
-    return std::exchange(part_, {part_.index, "", {}, part_.end});
+    for (; reported_ < all.size(); ++reported_) add_logprobs(all[reported_].drawn.id, &all[reported_]);
+    return std::exchange(part_, {part_.index, "", empty_logprobs(), part_.end});
   }
 
  private:
+  Json empty_logprobs() const { return answer_.request_.text.log_probabilities ? no_logprobs() : Json(); }
+  void add_logprobs(std::int32_t id, const TokenLogProbabilities* scores) {
+    maki::add_logprobs(part_.logprobs, *answer_.model_->tokenizer, id, scores, offset_);
+  }
+
   CompletionAnswer& answer_;
   const Prompt& prompt_;
   std::int64_t sample_;
   GrowingText text_;
-  LogprobsWriter logprobs_;
-  std::size_t reported_ = 0;  // log-probabilities that were passed to the writer
+  std::size_t reported_ = 0;  // log-probabilities that are or were in a part
+  std::int64_t offset_ = 0;   // where the next of them belongs, in characters
   CompletionChoice part_;
-  std::shared_ptr<CompletionAnswer> held_;
 };
 
-CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const ServedModel> model,
+CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<const LoadedModel> model,
                                    std::shared_ptr<HttpExchange> exchange)
     : request_(std::move(request)), model_(std::move(model)), exchange_(std::move(exchange)) {
   static std::int64_t number = 0;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  head_ = {fmt::format("cmpl-{}-{}", now.count(), ++number), request_.model,
-           std::chrono::duration_cast<std::chrono::seconds>(now).count(), model_->loaded.state.step,
-           request_.text.generate.sampling.seed};
-  model_->generator();  // throws if there is none
+  head_ = {{"id", fmt::format("cmpl-{}-{}", now.count(), ++number)},
+           {"object", "text_completion"},
+           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+           {"model", request_.model},
+           {"step", model_->state.step},
+           {"seed", request_.text.generate.sampling.seed}};
+  const TaskRule& rule = task_rule(model_->state.config);
+  check(rule.writes() && !rule.reads_source(),
+        "model: is a model of kind {} for the task {}, which does not continue a text; choose another one",
+        model_->model->kind(), rule.name);
   for (const CompletionRequest::Prompt& prompt : request_.prompts) {
     prompts_.push_back(encode(prompt));
     usage_.prompt_tokens += std::ssize(prompts_.back().ids);
@@ -96,7 +101,7 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<co
 }
 
 CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Prompt& given) const {
-  const Tokenizer& tokenizer = *model_->loaded.tokenizer;
+  const Tokenizer& tokenizer = *model_->tokenizer;
   Prompt prompt;
   if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&given)) {
     for (const std::int32_t id : *ids) check_token_id(id, tokenizer.vocab_size());
@@ -104,11 +109,11 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
   } else {
     prompt = {std::get<std::string>(given), tokenizer.encode(std::get<std::string>(given))};
   }
-  const std::int64_t context = model_->loaded.state.config.block_size;
+  const std::int64_t context = model_->state.config.block_size;
   check(!request_.scores_prompts() || std::ssize(prompt.ids) <= context,
         "prompt: has {} tokens, but the context holds {}, and log-probabilities are given for all of them; shorten it",
         prompt.ids.size(), context);
-  const bool imported = model_->loaded.state.characters == 0;
+  const bool imported = model_->state.characters == 0;
   if (prompt.ids.empty()) prompt.ids = default_prompt(tokenizer, /*separated=*/imported);
   return prompt;
 }
@@ -118,7 +123,7 @@ bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); 
 bool CompletionAnswer::score_next() {
   if (scored_ == prompts_.size()) return false;
   Prompt& prompt = prompts_[scored_++];
-  if (!prompt.text.empty()) prompt.scores = score_tokens(model_->loaded, prompt.ids, *request_.text.log_probabilities);
+  if (!prompt.text.empty()) prompt.scores = score_tokens(*model_, prompt.ids, *request_.text.log_probabilities);
   return true;
 }
 
@@ -128,7 +133,7 @@ void CompletionAnswer::begin(TextTurns& turns) {
   for (const std::shared_ptr<Choice>& choice : choices_) {
     choice->begin();
     if (request_.text.generate.max_tokens > 0) {
-      turns.add(choice);
+      turns.add({shared_from_this(), choice.get()});  // only texts that are generated keep the answer
     } else {
       choice->end({});
     }
@@ -151,7 +156,7 @@ void CompletionAnswer::finish() {
   }
   std::vector<CompletionChoice> parts;
   for (const std::shared_ptr<Choice>& choice : choices_) parts.push_back(choice->take());
-  exchange_->answer(MHD_HTTP_OK, "application/json", json_text(completion_json(head_, parts, &usage_)));
+  exchange_->answer(MHD_HTTP_OK, kJsonType, json_text(completion_json(head_, parts, &usage_)));
 }
 
 void CompletionAnswer::fail(const std::exception& error) {

@@ -3,22 +3,21 @@
 // Thread safety: none; used by the thread that computes.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "train/app/serve/completions.h"
 #include "train/app/serve/http.h"
-#include "train/app/serve/model_cache.h"
 #include "train/loop/text_turns.h"
+#include "train/run/loaded_model.h"
 
 namespace maki {
 
 class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
  public:
   /// Encodes the prompts. Throws Error if the model cannot continue them.
-  CompletionAnswer(CompletionRequest request, std::shared_ptr<const ServedModel> model,
+  CompletionAnswer(CompletionRequest request, std::shared_ptr<const LoadedModel> model,
                    std::shared_ptr<HttpExchange> exchange);
 
   /// Whether nobody waits for the rest: the client has gone, does not read, or has been refused.
@@ -41,9 +40,9 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   void finish();
 
   CompletionRequest request_;
-  std::shared_ptr<const ServedModel> model_;
+  std::shared_ptr<const LoadedModel> model_;
   std::shared_ptr<HttpExchange> exchange_;
-  CompletionHead head_;
+  Json head_;  // what all its parts begin with
   CompletionUsage usage_;
   std::vector<Prompt> prompts_;
   std::vector<std::shared_ptr<Choice>> choices_;

@@ -1,11 +1,11 @@
 #include "train/app/serve/completions.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 #include <limits>
 
 #include "data/io/number.h"
 #include "data/io/utf8.h"
+#include "train/app/serve/json_body.h"
 
 namespace maki {
 namespace {
@@ -13,72 +13,22 @@ namespace {
 constexpr std::int64_t kMaxAlternatives = 100;          // for each token
 constexpr std::int64_t kMaxAnswerEntries = 10'000'000;  // tokens and alternatives of all texts
 constexpr std::size_t kMaxStops = 16, kMaxStopBytes = 1000;
-constexpr int kMaxJsonDepth = 4;
 constexpr double kMaxPenalty = 100;
-
-std::string shown(const Json& value) {
-  return truncate_for_message(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-// The fields of a body. null stands for a field that was not given.
-class BodyFields {
- public:
-  explicit BodyFields(std::string_view body) {
-    try {
-      // What is nested deeper than any field is dropped at once.
-      body_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxJsonDepth; });
-    } catch (const Json::exception& error) {
-      fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
-    }
-    check(body_.is_object(), "body: must be an object of JSON; got {}", shown(body_));
-  }
-
-  const Json* find(const char* name) {
-    known_.emplace_back(name);
-    const auto field = body_.find(name);
-    return field == body_.end() || field->is_null() ? nullptr : &*field;
-  }
-  template <class Number>
-  Number number(const char* name, Number otherwise, double low, double high) {
-    const Json* const value = find(name);
-    if (value == nullptr) return otherwise;
-    const bool whole = std::is_integral_v<Number>;
-    const double number = value->is_number() ? value->get<double>() : low - 1;
-    check((!whole || value->is_number_integer()) && number >= low && number <= high,
-          "{}: must be a {}number between {} and {}; got {}", name, whole ? "whole " : "", low, high, shown(*value));
-    return value->get<Number>();
-  }
-  bool flag(const char* name) {
-    const Json* const value = find(name);
-    check(value == nullptr || value->is_boolean(), "{}: must be true or false", name);
-    return value != nullptr && value->get<bool>();
-  }
-  void require_no_others() const {
-    for (const auto& [name, value] : body_.items()) {
-      check(std::ranges::find(known_, name) != known_.end(), "{}: is no field of a completion; must be one of {}",
-            truncate_for_message(name), fmt::join(known_, ", "));
-    }
-  }
-
- private:
-  Json body_;
-  std::vector<std::string> known_;
-};
 
 CompletionRequest::Prompt prompt_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   check(value.is_array() && !value.empty(), "prompt: must be a text, ids of tokens, or a list of these; got {}",
-        shown(value));
+        shown_json(value));
   std::vector<std::int32_t> ids;
   for (const Json& id : value) {
     check(id.is_number_unsigned() && id.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max(),
-          "prompt: an id must be a whole number of at least 0; got {}", shown(id));
+          "prompt: an id must be a whole number of at least 0; got {}", shown_json(id));
     ids.push_back(id.get<std::int32_t>());
   }
   return ids;
 }
 
-void read_prompts(BodyFields& body, CompletionRequest& request) {
+void read_prompts(JsonBody& body, CompletionRequest& request) {
   const Json* const prompt = body.find("prompt");
   if (prompt == nullptr || !prompt->is_array() || prompt->empty() || prompt->front().is_number()) {
     request.prompts.push_back(prompt_of(prompt == nullptr ? Json("") : *prompt));
@@ -87,18 +37,18 @@ void read_prompts(BodyFields& body, CompletionRequest& request) {
   }
 }
 
-void read_stops(BodyFields& body, std::vector<std::string>& stops) {
+void read_stops(JsonBody& body, std::vector<std::string>& stops) {
   const Json* const stop = body.find("stop");
   const Json list = stop == nullptr ? Json::array() : stop->is_array() ? *stop : Json::array({*stop});
   check(list.size() <= kMaxStops, "stop: must be at most {} texts; got {}", kMaxStops, list.size());
   for (const Json& text : list) {
     stops.push_back(text.is_string() ? text.get<std::string>() : "");
     check(!stops.back().empty() && stops.back().size() <= kMaxStopBytes,
-          "stop: must be a text of 1 to {} bytes, or a list of such; got {}", kMaxStopBytes, shown(text));
+          "stop: must be a text of 1 to {} bytes, or a list of such; got {}", kMaxStopBytes, shown_json(text));
   }
 }
 
-void read_sampling(BodyFields& body, Sampling& sampling) {
+void read_sampling(JsonBody& body, Sampling& sampling) {
   sampling.temperature = body.number("temperature", 1.0, 0, kMaxCount);
   sampling.top_p = body.number("top_p", 1.0, 0, 1);
   sampling.top_k = body.number<std::int64_t>("top_k", 0, 0, kMaxCount);
@@ -110,32 +60,20 @@ void read_sampling(BodyFields& body, Sampling& sampling) {
   const Sampler valid(sampling);
 }
 
-Json head_json(const CompletionHead& head) {
-  return {{"id", head.id},     {"object", "text_completion"}, {"created", head.created}, {"model", head.model},
-          {"step", head.step}, {"seed", head.seed},           {"choices", Json::array()}};
-}
-
-Json choice_json(const CompletionChoice& choice) {
-  Json reason;
-  if (choice.end)
-    reason = *choice.end == TextEnd::stop_string || *choice.end == TextEnd::end_of_text ? "stop" : "length";
-  return {{"text", choice.text}, {"index", choice.index}, {"logprobs", choice.logprobs}, {"finish_reason", reason}};
-}
-
-Json usage_json(const CompletionUsage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+// A token that is no text of its own is named by its bytes, so that no two have the same name: bytes:\xe3\x81.
+std::string token_name(std::string_view bytes) {
+  if (!invalid_utf8(bytes)) return std::string(bytes);
+  std::string escaped = "bytes:";
+  for (const char byte : bytes) escaped += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return escaped;
 }
 
 }  // namespace
 
 CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
-  BodyFields body(text);
+  JsonBody body(text);
   CompletionRequest request;
-  const Json* const model = body.find("model");
-  check(model != nullptr && model->is_string(), "model: must be given, as GET /v1/models lists them");
-  request.model = model->get<std::string>();
+  request.model = body.text("model", "GET /v1/models lists those that can be named");
   read_prompts(body, request);
   request.n = body.number("n", request.n, 1, kMaxChoices);
   const std::int64_t choices = std::ssize(request.prompts) * request.n;
@@ -158,49 +96,43 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
   return request;
 }
 
-void LogprobsWriter::clear() {
-  lists_ = Json::object();
+Json no_logprobs() {
+  Json lists;
   for (const char* name : {"tokens", "token_ids", "token_logprobs", "top_logprobs", "top_ids", "text_offset"})
-    lists_[name] = Json::array();
+    lists[name] = Json::array();
+  return lists;
 }
 
-// A token that is no text of its own is named by its bytes, so that no two have the same name: bytes:\xe3\x81.
-std::string LogprobsWriter::name(std::int32_t id) const {
-  const std::string_view bytes = tokenizer_.bytes(id);
-  if (!invalid_utf8(bytes)) return std::string(bytes);
-  std::string escaped = "bytes:";
-  for (const char byte : bytes) escaped += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  return escaped;
-}
-
-void LogprobsWriter::add(std::int32_t id, const TokenLogProbabilities* scores) {
-  Json top, ids, value;
-  if (scores != nullptr) value = scores->drawn.value;
+void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores,
+                  std::int64_t& offset) {
+  Json top, ids;
   for (std::size_t i = 0; scores != nullptr && i < scores->top.size(); ++i) {
     const LogProbability& entry = scores->top[i];
-    top[name(entry.id)] = entry.value;
-    ids[name(entry.id)] = entry.id;
+    const std::string name = token_name(tokenizer.bytes(entry.id));
+    top[name] = entry.value;
+    ids[name] = entry.id;
   }
-  lists_["tokens"].push_back(name(id));
-  lists_["token_ids"].push_back(id);
-  lists_["token_logprobs"].push_back(value);
-  lists_["top_logprobs"].push_back(top);
-  lists_["top_ids"].push_back(ids);
-  lists_["text_offset"].push_back(offset_);
-  offset_ += std::ranges::count_if(tokenizer_.bytes(id), [](char byte) { return !is_continuation(byte); });
+  lists["tokens"].push_back(token_name(tokenizer.bytes(id)));
+  lists["token_ids"].push_back(id);
+  lists["token_logprobs"].push_back(scores == nullptr ? Json() : Json(scores->drawn.value));
+  lists["top_logprobs"].push_back(top);
+  lists["top_ids"].push_back(ids);
+  lists["text_offset"].push_back(offset);
+  offset += std::ranges::count_if(tokenizer.bytes(id), [](char byte) { return !is_continuation(byte); });
 }
 
-Json LogprobsWriter::take() {
-  Json taken = std::move(lists_);
-  clear();
-  return taken;
-}
-
-Json completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
-                     const CompletionUsage* usage) {
-  Json answer = head_json(head);
-  for (const CompletionChoice& choice : choices) answer["choices"].push_back(choice_json(choice));
-  if (usage != nullptr) answer["usage"] = usage_json(*usage);
+Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage) {
+  Json answer = head;
+  answer["choices"] = Json::array();
+  for (const auto& [index, text, logprobs, end] : choices) {
+    const bool stopped = end == TextEnd::stop_string || end == TextEnd::end_of_text;
+    const Json reason = end ? Json(stopped ? "stop" : "length") : Json();
+    answer["choices"].push_back({{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}});
+  }
+  if (usage != nullptr)
+    answer["usage"] = {{"prompt_tokens", usage->prompt_tokens},
+                       {"completion_tokens", usage->completion_tokens},
+                       {"total_tokens", usage->prompt_tokens + usage->completion_tokens}};
   return answer;
 }
 

@@ -33,23 +33,12 @@ inline constexpr std::int64_t kMaxChoices = 128, kMaxCompletionTokens = 100'000;
 /// for fields that are not known, and for an answer that would be too large.
 CompletionRequest parse_completion(std::string_view body, std::uint64_t seed);
 
-/// The tokens of a text in the form that old clients of completions know: lists of equal length.
-class LogprobsWriter {
- public:
-  explicit LogprobsWriter(const Tokenizer& tokenizer) : tokenizer_(tokenizer) { clear(); }
-  /// The next token; null: nothing is known of it, because it was the first.
-  void add(std::int32_t id, const TokenLogProbabilities* scores);
-  /// What was added since the last call.
-  Json take();
-
- private:
-  void clear();
-  std::string name(std::int32_t id) const;
-
-  const Tokenizer& tokenizer_;
-  std::int64_t offset_ = 0;  // in characters
-  Json lists_;
-};
+/// The tokens of a text in the form that old clients of completions know: lists of equal length, which are empty.
+Json no_logprobs();
+/// Adds a token to such lists. Null scores: nothing is known of it, because it was the first. `offset` is where it
+/// begins in the text, in characters, and then where it ends.
+void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores,
+                  std::int64_t& offset);
 
 struct CompletionChoice {
   std::int64_t index = 0;
@@ -57,19 +46,11 @@ struct CompletionChoice {
   Json logprobs = {};
   std::optional<TextEnd> end = {};  ///< none: the text goes on
 };
-/// What all answers to a request have in common.
-struct CompletionHead {
-  std::string id, model;
-  std::int64_t created = 0;  ///< seconds since 1970
-  std::int64_t step = 0;     ///< of the checkpoint
-  std::uint64_t seed = 0;
-};
 struct CompletionUsage {
   std::int64_t prompt_tokens = 0, completion_tokens = 0;
 };
 
-/// An answer, or part of one; null: without the usage.
-Json completion_json(const CompletionHead& head, const std::vector<CompletionChoice>& choices,
-                     const CompletionUsage* usage);
+/// An answer, or part of one, which begins with the fields of `head`; null: without the usage.
+Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage);
 
 }  // namespace maki

@@ -1,17 +1,19 @@
 #include "train/app/serve/engine.h"
 
+#include <algorithm>
 #include <chrono>
+#include <sys/stat.h>
 
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxWaitingRequests = 256;
+constexpr std::size_t kMaxWaitingRequests = 256, kModelsInMemory = 3;
 // Requests that are made together arrive one after the other. Those that come within this time share a batch.
 constexpr std::chrono::milliseconds kGatherTime{5};
 
 }  // namespace
 
-Engine::Engine(const ServedRuns& runs) : models_(runs), thread_([this] { run(); }) {}
+Engine::Engine(const ServedRuns& runs) : runs_(runs), thread_([this] { run(); }) {}
 
 Engine::~Engine() {
   {
@@ -55,10 +57,27 @@ void Engine::run() {
   }
 }
 
+// The model NAME or NAME@STEP. Which file that is, and whether it has changed, is looked up each time.
+Engine::Model Engine::model(const std::string& name) {
+  const std::string path = runs_.checkpoint(name);
+  struct stat file = {};
+  stat(path.c_str(), &file);
+  const std::string identity =
+      fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  const auto known = std::ranges::find(models_, identity, &std::pair<std::string, Model>::first);
+  if (known != models_.end()) {
+    models_.splice(models_.begin(), models_, known);
+  } else {
+    if (models_.size() >= kModelsInMemory) models_.pop_back();
+    models_.emplace_front(identity, std::make_shared<const LoadedModel>(path));
+  }
+  return models_.front().second;
+}
+
 void Engine::compute(const Waiting& waiting) {
   if (waiting.exchange->gone()) return;
   try {
-    waiting.compute(models_.get(waiting.model));
+    waiting.compute(model(waiting.model));
   } catch (const std::exception& error) {
     waiting.exchange->refuse(error);
   }
@@ -67,22 +86,17 @@ void Engine::compute(const Waiting& waiting) {
 // One prompt of one request, so that texts go on in between; and all requests of which none is left begin.
 void Engine::score() {
   bool scored = false;
-  for (std::size_t n = scoring_.size(); n > 0; --n) {
-    const std::shared_ptr<CompletionAnswer> answer = std::move(scoring_.front());
-    scoring_.pop_front();
-    if (answer->abandoned()) continue;
+  std::erase_if(scoring_, [&](const std::shared_ptr<CompletionAnswer>& answer) {
+    if (answer->abandoned()) return true;
     try {
-      const bool waits = scored || answer->score_next();
-      scored = waits;
-      if (waits) {
-        scoring_.push_back(answer);
-      } else {
-        answer->begin(turns_);
-      }
+      scored = scored || answer->score_next();
+      if (!scored) answer->begin(turns_);
+      return !scored;
     } catch (const std::exception& error) {
       answer->fail(error);
+      return true;
     }
-  }
+  });
 }
 
 }  // namespace maki

@@ -6,12 +6,16 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "train/app/serve/completion_answer.h"
+#include "train/app/serve/served_runs.h"
 
 namespace maki {
 
@@ -25,7 +29,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// What is to be done with a model. An exception refuses the request.
-  using Compute = std::function<void(const std::shared_ptr<const ServedModel>&)>;
+  using Model = std::shared_ptr<const LoadedModel>;
+  using Compute = std::function<void(const Model&)>;
   /// Calls `compute`, some time later, with the model NAME or NAME@STEP. Refuses the request if there is none. Throws
   /// HttpError if too many requests are waiting.
   void with_model(const std::string& model, std::shared_ptr<HttpExchange> exchange, Compute compute);
@@ -38,13 +43,16 @@ class Engine {
     std::shared_ptr<HttpExchange> exchange;
     Compute compute;
   };
+  Model model(const std::string& name);
   void run();
   void compute(const Waiting& waiting);
   void score();
 
-  ModelCache models_;
-  // Of the thread that computes: requests with prompts of which log-probabilities are wanted, and texts.
-  std::deque<std::shared_ptr<CompletionAnswer>> scoring_;
+  const ServedRuns& runs_;
+  // Of the thread that computes: the models in memory, by what identifies their files, the one that was used last
+  // first; requests with prompts of which log-probabilities are wanted; and texts.
+  std::list<std::pair<std::string, Model>> models_;
+  std::vector<std::shared_ptr<CompletionAnswer>> scoring_;
   TextTurns turns_;
 
   std::mutex mutex_;  // of the following

@@ -3,11 +3,13 @@
 #include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "data/io/descriptor.h"
 #include "data/io/file.h"
 #include "train/app/report.h"
-#include "train/app/serve/served_runs.h"
+#include "train/run/checkpoint.h"
+#include "train/run/metrics_line.h"
 
 namespace maki {
 namespace {
@@ -21,6 +23,30 @@ constexpr int kCallsUntilComment = 60;  // 15 s
 bool begins_line(const Descriptor& file, std::int64_t at) {
   std::byte before{};
   return at == 0 || (file.read_at(static_cast<std::uint64_t>(at - 1), {&before, 1}) == 1 && before == std::byte{'\n'});
+}
+
+// What is known of a run beside its measurements, for the curve.
+Json start_json(const RunDirectory& run) {
+  Json facts{{"max_steps", nullptr}, {"best_possible_loss", nullptr}, {"nats_per_character_factor", nullptr}};
+  try {
+    Config config;
+    run.apply_config(config);
+    facts["max_steps"] = config.max_steps;
+    const double best = read_state(ContainerReader(run.checkpoint_file(run.checkpoints().at(0)))).best_possible_loss;
+    if (best > 0) facts["best_possible_loss"] = best;
+  } catch (const std::exception&) {
+    // What cannot be read stays unknown.
+  }
+  // Counting is measured before the first step, so that its line is one of the first.
+  constexpr std::size_t kBeginning = 64 << 10;
+  std::istringstream lines(read_beginning(run.metrics_file(), kBeginning));
+  for (std::string line; std::getline(lines, line);) {
+    const std::optional<MetricsLine> counting = read_metrics_line(line);
+    if (counting && counting->kind == "counting")
+      facts["nats_per_character_factor"] =
+          counting->number("nats_per_character").value_or(0) / counting->number("val_loss").value_or(0);
+  }
+  return facts;
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ constexpr unsigned kSendSeconds = 30;  // without any progress, until a client t
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kStreamBlock = 16 << 10;
 constexpr std::size_t kMaxUnsent = 4 << 20;  // of a client that does not read
-constexpr std::string_view kJsonType = "application/json";
 
 // Of every answer. A page may load nothing from elsewhere, and no other page may show or read an answer.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
@@ -75,6 +74,11 @@ bool are_equal(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+// An address as it is written before a port.
+std::string host_of(const std::string& address) {
+  return address.find(':') == std::string::npos ? address : "[" + address + "]";
+}
+
 int socket_of(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
@@ -84,9 +88,7 @@ int socket_of(MHD_Connection* connection) {
 bool is_own_host(std::string_view host, const std::string& address) {
   const std::size_t end = host.find_last_not_of("0123456789");
   if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
-  const bool is_v6 = address.find(':') != std::string::npos;
-  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]") return true;
-  if (host == (is_v6 ? "[" + address + "]" : address)) return true;
+  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == host_of(address)) return true;
   in_addr numeric = {};
   return (address == "0.0.0.0" || address == "::") && inet_pton(AF_INET, std::string(host).c_str(), &numeric) == 1;
 }
@@ -127,7 +129,7 @@ void HttpExchange::end() {
 void HttpExchange::refuse(const std::exception& error) {
   const int status = status_of(error);
   const std::string body = error_json(status, error.what());
-  answer(status, kJsonType.data(), body);
+  answer(status, kJsonType, body);
   write("data: " + body + "\n");  // nothing, unless a stream has begun
   end();
 }
@@ -165,10 +167,9 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
         "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
   const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
   // A text that a NUL would end is not decoded, so that it means nothing.
-  const auto unescape = [](void*, MHD_Connection*, char* text) {
+  const auto decode = +[](void*, MHD_Connection*, char* text) {
     return std::strstr(text, "%00") != nullptr ? std::strlen(text) : MHD_http_unescape(text);
   };
-  size_t (*const decode)(void*, MHD_Connection*, char*) = unescape;
   daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
                              static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,       //
                              MHD_OPTION_SOCK_ADDR, found->ai_addr,                                            //
@@ -201,10 +202,7 @@ HttpServer::~HttpServer() {
   MHD_stop_daemon(daemon_);
 }
 
-std::string HttpServer::url() const {
-  const bool is_v6 = options_.address.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}/", is_v6 ? "[" : "", options_.address, is_v6 ? "]" : "", options_.port);
-}
+std::string HttpServer::url() const { return fmt::format("http://{}:{}/", host_of(options_.address), options_.port); }
 
 MHD_Result HttpServer::handle(void* cls, MHD_Connection* connection, const char* url, const char* method, const char*,
                               const char* data, std::size_t* size, void** state) {
@@ -262,7 +260,7 @@ MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path
     return MHD_YES;
   } catch (const std::exception& error) {
     const int status = status_of(error);
-    return queue(connection, status, kJsonType.data(), whole(error_json(status, error.what())), methods(path));
+    return queue(connection, status, kJsonType, whole(error_json(status, error.what())), methods(path));
   }
 }
 

@@ -80,6 +80,8 @@ struct HttpOptions {
   std::function<void()> tick;         ///< called four times per second, in a thread of its own; must not throw
 };
 
+inline constexpr const char* kJsonType = "application/json";
+
 /// The limits of what clients send, and the time that they have for sending it.
 inline constexpr std::size_t kMaxHttpBody = 1 << 20, kMaxHttpHead = 32 << 10;
 inline constexpr unsigned kMaxHttpConnections = 128;

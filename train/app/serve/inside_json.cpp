@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "data/io/number.h"
 #include "train/app/reading.h"
-#include "train/app/report.h"
+#include "train/app/serve/json_body.h"
 #include "train/loop/attention_maps.h"
 
 namespace maki {
@@ -15,25 +15,6 @@ namespace {
 
 constexpr std::int64_t kInsideColumns = 16;  // of embeddings and positions: as many as a picture has room for
 constexpr std::int64_t kInsideLogits = 12;   // the most probable tokens after the text
-
-std::string inside_value(const Json& value) {
-  return truncate_for_message(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-std::string inside_string(const Json& body, const char* name) {
-  check(body.contains(name), "{}: must be given; got none; send it as a string", name);
-  check(body[name].is_string(), "{}: must be a string; got {}; send it in quotes", name, inside_value(body[name]));
-  return body[name].get<std::string>();
-}
-
-void set_inside_integer(const Json& body, const char* name, std::int64_t low, std::int64_t high, std::int64_t& to) {
-  if (!body.contains(name)) return;
-  const Json& value = body[name];
-  // A number of 2^63 or more becomes a negative one.
-  check(value.is_number_integer() && value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high,
-        "{}: must be a whole number from {} to {}; got {}; omit it for {}", name, low, high, inside_value(value), to);
-  to = value.get<std::int64_t>();
-}
 
 // The first columns of each row of a tensor, or all; null for an empty handle.
 FloatJson inside_rows(const Tensor& x, std::int64_t columns = std::numeric_limits<std::int64_t>::max()) {
@@ -91,26 +72,17 @@ FloatJson inside_logits(const Tokenizer& tokenizer, const InsideModel& inside, d
 
 }  // namespace
 
-InsideRequest parse_inside_request(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), "body: must be a JSON object; got {}; send {{\"model\": …, \"text\": …}}",
-        json.is_discarded() ? "text that is not JSON" : inside_value(json));
-  constexpr const char* kNames[] = {"model", "text", "layer", "head", "top", "temperature"};
-  for (const auto& [name, value] : json.items())
-    check(std::ranges::find(kNames, name) != std::end(kNames), "{}: is no field of this request; got {}; omit it",
-          truncate_for_message(name), inside_value(value));
-  InsideRequest request{.model = inside_string(json, "model"), .text = inside_string(json, "text"), .options = {}};
-  check(!request.text.empty(), "text: must not be empty; got \"\"; send what the model is to read");
-  constexpr std::int64_t kMostLayers = std::int64_t{1}
-                                       << 20;  // far above any model's, whose own limit is checked later
-  set_inside_integer(json, "layer", 0, kMostLayers, request.options.layer);
-  set_inside_integer(json, "head", 0, kMostLayers, request.options.head);
-  set_inside_integer(json, "top", 1, kMaxInsideTop, request.options.top);
-  if (!json.contains("temperature")) return request;
-  const Json& value = json["temperature"];
-  check(value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<double>()),
-        "temperature: must be a number above 0; got {}; omit it for 1", inside_value(value));
-  request.options.temperature = value.get<double>();
+InsideRequest parse_inside_request(std::string_view text) {
+  JsonBody body(text);
+  InsideRequest request{.model = body.text("model", "GET /v1/models lists those that can be named"),
+                        .text = body.text("text", "send what the model is to read"),
+                        .options = {}};
+  InsideOptions& options = request.options;
+  options.layer = body.number("layer", options.layer, 0, kMaxCount);
+  options.head = body.number("head", options.head, 0, kMaxCount);
+  options.top = body.number("top", options.top, 1, kMaxInsideTop);
+  options.temperature = body.number("temperature", options.temperature, 0, kMaxCount);
+  body.require_no_others();
   return request;
 }
 

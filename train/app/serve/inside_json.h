@@ -18,8 +18,8 @@ inline constexpr std::int64_t kMaxInsideTop = 20;
 
 /// Reads a body such as {"model": "shakespeare", "text": "To be", "layer": 0, "head": 0, "top": 5, "temperature": 1},
 /// of which the first two fields must be there. Throws Error, with the name of the field, for a body that is no such
-/// object, a field of another type, an unknown field, an empty text, and an option out of range; whether the model has
-/// the layer and the head, look_inside() checks.
+/// object, a field of another type, an unknown field, and a number out of range; what depends on the model, and that
+/// the text is not empty and the temperature not 0, look_inside() checks.
 InsideRequest parse_inside_request(std::string_view body);
 
 /// The answer to a request about this model, which inside_json() writes. Throws what look_inside() throws, and

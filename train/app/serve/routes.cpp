@@ -8,24 +8,22 @@
 #include "train/app/report/sections.h"
 #include "train/app/report/style.h"
 #include "train/app/serve/inside_json.h"
-#include "train/app/serve/page_files.h"
+#include "train/app/serve/page_text.h"
 
 namespace maki {
 namespace {
 
 using Exchange = std::shared_ptr<HttpExchange>;
 
-constexpr const char* kJson = "application/json";
-
 std::string parameter(const HttpRequest& request, const char* name, const char* otherwise) {
   const auto found = request.query.find(name);
   return found == request.query.end() ? otherwise : found->second;
 }
 
-void page(const HttpRequest& request, const Exchange& exchange) {
-  const std::optional<PageFile> file = page_file(request.path);
-  if (!file) throw HttpError(404, "there is nothing at this path");
-  exchange->answer(200, file->type, std::string(file->content));
+HttpRoute page(const char* path, const char* type, std::string_view content) {
+  return {"GET", path, false, [type, content](const HttpRequest&, const Exchange& exchange) {
+            exchange->answer(200, type, std::string(content));
+          }};
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ void page(const HttpRequest& request, const Exchange& exchange) {
 std::vector<HttpRoute> routes(Served& served) {
   const auto json = [&served](std::string (ServedRuns::*facts)() const) {
     return [&served, facts](const HttpRequest&, const Exchange& exchange) {
-      exchange->answer(200, kJson, (served.runs.*facts)());
+      exchange->answer(200, kJsonType, (served.runs.*facts)());
     };
   };
   const auto events = [&served](const HttpRequest& request, const Exchange& exchange) {
@@ -51,25 +49,25 @@ std::vector<HttpRoute> routes(Served& served) {
   const auto inside = [&served](const HttpRequest& request, const Exchange& exchange) {
     const InsideRequest asked = parse_inside_request(request.body);
     served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
-      exchange->answer(200, kJson, answer_inside(asked, model->loaded));
+      exchange->answer(200, kJsonType, answer_inside(asked, *model));
     });
   };
   const auto report = [&served](const HttpRequest& request, const Exchange& exchange) {
     const PageLanguage language(words_in(parameter(request, "lang", "en")).name);
     const std::string name = parameter(request, "run", ""), path = served.runs.run(name).path();
     served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
-      exchange->answer(
-          200, kJson,
-          json_text(Json{
-              {"html", report_sections({path}, language)}, {"style", kReportStyle}, {"language", language.name()}}));
+      exchange->answer(200, kJsonType,
+                       json_text(Json{{"html", report_sections({read_measured_run(path)}, language)},
+                                      {"style", kReportStyle},
+                                      {"language", language.name()}}));
     });
   };
   const auto no_chat = [](const HttpRequest&, const Exchange&) {
     fail("messages: these models continue a text and were not trained on conversations; use /v1/completions");
   };
-  return {{"GET", "/", false, page},
-          {"GET", "/style.css", false, page},
-          {"GET", "/page.js", false, page},
+  return {page("/", "text/html; charset=utf-8", kPageHtml),
+          page("/style.css", "text/css; charset=utf-8", kPageStyle),
+          page("/page.js", "text/javascript; charset=utf-8", kPageScript),
           {"GET", "/v1/models", true, json(&ServedRuns::models_json)},
           {"POST", "/v1/completions", true, complete},
           {"POST", "/v1/chat/completions", true, no_chat},

@@ -4,12 +4,11 @@
 // Thread safety: const functions may be called from any thread.
 #pragma once
 
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "train/app/report.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -29,16 +28,11 @@ class ServedRuns {
   std::string models_json() const;  ///< GET /v1/models
 
  private:
-  struct Named {
-    std::string name, path;
-  };
-  std::vector<Named> list() const;
+  using Paths = std::map<std::string, std::string, std::less<>>;  // by name
+  Paths paths() const;
 
   std::string path_;
   bool single_;
 };
-
-/// What is known of a run beside its measurements, for the curve.
-Json start_json(const RunDirectory& run);
 
 }  // namespace maki

@@ -31,21 +31,22 @@ std::string language_of(const ReportOptions& o) {
 }
 
 // A run directory keeps its reports, each named by the step that it shows.
-std::string out_of(const ReportOptions& o) {
+std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
   if (!o.out.empty()) return o.out;
   check(o.runs.size() == 1, "report: of several runs needs a file to write to; add --out FILE");
-  const MeasuredRun run = read_measured_run(o.runs.front());
   check(is_directory(run.path), "report: of a file needs a file to write to; add --out FILE");
   return fmt::format("{}/report-{}.html", run.path, run.state.step);
 }
 
 int report(const ReportOptions& o) {
   const PageLanguage language(language_of(o));
-  const std::string out = out_of(o);
+  std::vector<MeasuredRun> runs;
+  for (const std::string& path : o.runs) runs.push_back(read_measured_run(path));
+  const std::string out = out_of(o, runs.front());
   const OutputPath place{out, o.force, {}};
   require_file_place(place);  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
-  const std::string page = html_page(title, language, report_sections(o.runs, language));
+  const std::string page = html_page(title, language, report_sections(runs, language));
   write_output(posix_file_system(), place, {text_bytes(page)});
   to_stderr("{}: written, {} KB; browsers show it\n", out, (page.size() + 999) / 1000);
   return 0;

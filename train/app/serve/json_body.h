@@ -1,0 +1,76 @@
+// The body of a request: an object of JSON, whose fields are read and checked one after the other. Errors name the
+// field.
+#pragma once
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "train/app/report.h"
+
+namespace maki {
+
+/// A value as error messages show it.
+inline std::string shown_json(const Json& value) {
+  return truncate_for_message(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// All functions throw Error.
+class JsonBody {
+ public:
+  explicit JsonBody(std::string_view body) {
+    constexpr int kMaxDepth = 4;  // what is nested deeper than any field is dropped at once
+    try {
+      fields_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxDepth; });
+    } catch (const Json::exception& error) {
+      fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
+    }
+    check(fields_.is_object(), "body: must be an object of JSON; got {}", shown_json(fields_));
+  }
+
+  /// null if the field was not given, for which the value null stands as well.
+  const Json* find(const char* name) {
+    known_.emplace_back(name);
+    const auto field = fields_.find(name);
+    return field == fields_.end() || field->is_null() ? nullptr : &*field;
+  }
+  /// A field that must be given; the error ends with the advice.
+  std::string text(const char* name, const char* advice) {
+    const Json* const value = find(name);
+    check(value != nullptr && value->is_string(), "{}: must be a text; got {}; {}", name,
+          value == nullptr ? "none" : shown_json(*value), advice);
+    return value->get<std::string>();
+  }
+  template <class Number>
+  Number number(const char* name, Number otherwise, double low, double high) {
+    const Json* const value = find(name);
+    if (value == nullptr) return otherwise;
+    const bool whole = std::is_integral_v<Number>;
+    const double number = value->is_number() ? value->get<double>() : low - 1;
+    check((!whole || value->is_number_integer()) && number >= low && number <= high,
+          "{}: must be a {}number between {} and {}; got {}", name, whole ? "whole " : "", low, high,
+          shown_json(*value));
+    return value->get<Number>();
+  }
+  bool flag(const char* name) {
+    const Json* const value = find(name);
+    check(value == nullptr || value->is_boolean(), "{}: must be true or false", name);
+    return value != nullptr && value->get<bool>();
+  }
+  /// After all fields: refuses a name that has not been asked for.
+  void require_no_others() const {
+    for (const auto& [name, value] : fields_.items())
+      check(std::ranges::find(known_, name) != known_.end(), "{}: is no field of this request; must be one of {}",
+            truncate_for_message(name), fmt::join(known_, ", "));
+  }
+
+ private:
+  Json fields_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace maki
