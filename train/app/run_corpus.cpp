@@ -51,16 +51,15 @@ std::vector<std::string> fields_to_adopt(const Config& stored, const std::vector
   return names;
 }
 
-// The configuration that a run directory stores, if it is one.
-std::optional<Config> stored_reading(const std::string& run) {
+}  // namespace
+
+std::optional<Config> stored_config(const std::string& run) {
   const RunDirectory directory(run);
   if (!file_exists(directory.config_file())) return std::nullopt;
   Config stored;
   directory.apply_config(stored);
   return stored;
 }
-
-}  // namespace
 
 Option add_corpus_argument(const Command& command, std::vector<std::string>& sources) {
   return command.add_argument("CORPUS", sources,
@@ -84,7 +83,7 @@ const std::vector<std::string>& reading_fields() {
 }
 
 void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config) {
-  const std::optional<Config> stored = stored_reading(run);
+  const std::optional<Config> stored = stored_config(run);
   if (!stored) return;
   std::vector<std::string> adopted, undo;
   for (const std::string& name : fields_to_adopt(*stored, given, config)) {
@@ -106,7 +105,7 @@ void adopt_reading_fields(const std::string& run, const std::vector<std::string>
 std::string read_prompt_file(const std::string& path, const std::string& run) {
   const std::string bytes = read_file(path);
   if (!invalid_utf8(bytes)) return bytes;
-  const std::optional<Config> stored = stored_reading(run);
+  const std::optional<Config> stored = stored_config(run);
   if (!stored || stored->encoding.empty()) return bytes;
   Decoder decoder(stored->encoding, path, InvalidUtf8::error);
   std::string text;

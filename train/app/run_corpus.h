@@ -18,6 +18,10 @@ Option add_corpus_argument(const Command& command, std::vector<std::string>& sou
 /// The options for reading the files of a run's corpus, from the fields of its configuration.
 CorpusOptions corpus_options(const Config& config);
 
+/// The configuration in a run directory, which names the corpus of the run; nullopt if there is none, as beside a .maki
+/// file. Throws what RunDirectory::apply_config() throws.
+std::optional<Config> stored_config(const std::string& run);
+
 /// The fields that say how text is read: encoding, documents, and what of a directory.
 const std::vector<std::string>& reading_fields();
 /// Reads config.corpus as the text of a run was read: copies from the configuration that the run directory stores, if

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 #include <functional>
 
-#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
 #include "train/app/progress.h"
 #include "train/app/report/chart.h"
 #include "train/app/report/sections.h"
+#include "train/app/run_corpus.h"
 #include "train/run/config/config.h"
 
 namespace maki {
@@ -45,22 +45,10 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
   return fmt::format("{}", fmt::join(texts, "\n"));
 }
 
-// How to train the same model again.
-std::string command_of(const MeasuredRun& run) {
-  const RunDirectory directory(run.path);
-  if (!file_exists(directory.config_file())) return "";
-  return fmt::format("maki train --config {} --out NEW_RUN", shell_quote(directory.config_file()));
-}
-
-std::string sources_of(const MeasuredRun& run) {
-  Config config;
-  if (const RunDirectory directory(run.path); file_exists(directory.config_file())) directory.apply_config(config);
-  return fmt::format("{}", fmt::join(config.corpus, "\n"));
-}
-
 std::string about(const MeasuredRun& run, const PageLanguage& say) {
   const CheckpointState& state = run.state;
   const Config& c = state.config;
+  const std::optional<Config> stored = stored_config(run.path);
   std::vector<TableRow> rows = {
       {say("run", "実行"), {run.path}},
       {say("step", "ステップ"), {with_separators(state.step)}},
@@ -69,7 +57,7 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
        {run.best ? say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step))
                  : ""}},
       {say("training time", "学習時間"), {format_duration(run.history.elapsed_seconds())}},
-      {say("text", "テキスト"), {sources_of(run)}},
+      {say("text", "テキスト"), {stored ? fmt::format("{}", fmt::join(stored->corpus, "\n")) : ""}},
       {say("hash of the text", "テキストのハッシュ"), {state.corpus_hash}},
       {say("size", "大きさ"),
        {say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
@@ -80,7 +68,9 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
        {say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
             c.n_layer, c.n_head, c.n_embd, c.block_size)}},
       {say("machine", "計算機"), {texts_of(run, Remark::Kind::session)}},
-      {say("to repeat it", "同じ学習を繰り返すには"), {command_of(run)}}};
+      {say("to repeat it", "同じ学習を繰り返すには"),
+       {stored ? fmt::format("maki train --config {} --out NEW_RUN", shell_quote(RunDirectory(run.path).config_file()))
+               : ""}}};
   std::erase_if(rows, [](const TableRow& row) { return row.cells.front().empty(); });
   const std::string plan = texts_of(run, Remark::Kind::plan);
   return html_table(rows) + html_section(say("Plan", "計画"), plan.empty() ? "" : html_preformatted(plan));

@@ -40,20 +40,13 @@ struct EvalOptions {
   bool by_position = false, per_file = false;
 };
 
-// The configuration that a run directory stores, which names the corpus of the run.
-Config stored_config(const std::string& run) {
-  Config config;
-  const RunDirectory directory(run);
-  check(file_exists(directory.config_file()),
-        "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
-  directory.apply_config(config);
-  return config;
-}
-
 // The given text, or else that of the run; both are read as the run reads its text, unless options say otherwise.
 Corpus corpus_of(const EvalOptions& o, const CheckpointState& state) {
   const bool own = o.corpus.empty();
-  Config config = own ? stored_config(o.reading.run) : Config();
+  const std::optional<Config> stored = own ? stored_config(o.reading.run) : Config();
+  check(stored.has_value(),
+        "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", o.reading.run);
+  Config config = *stored;
   config.model = state.config.model;
   config.task = state.config.task;
   config.corpus = own ? resume_sources(o.reading.run, {}, config.corpus) : o.corpus;
