@@ -62,11 +62,12 @@ std::string PlannedStart::explanation() const {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-TimeLimit PlannedStart::limit(std::function<void(const Config&)> record) const {
-  return {.seconds = seconds_,
-          .elapsed = [start = start_] { return seconds_since(start); },
-          .most_steps = plan_->most_steps,
-          .record = std::move(record)};
+SessionOptions PlannedStart::session_options(std::function<void(const Config&)> record) const {
+  return {.limit = TimeLimit{.seconds = seconds_,
+                             .elapsed = [start = start_] { return seconds_since(start); },
+                             .most_steps = plan_->most_steps,
+                             .record = std::move(record)},
+          .remarks = {{Remark::Kind::plan, explanation()}}};
 }
 
 }  // namespace maki

@@ -9,8 +9,8 @@
 #include "train/app/console.h"
 #include "train/app/plan_run.h"
 #include "train/app/train_options.h"
+#include "train/loop/session.h"
 #include "train/loop/task.h"
-#include "train/loop/time_limit.h"
 
 namespace maki {
 
@@ -28,14 +28,14 @@ class PlannedStart {
   /// Chooses the number of steps if that is still open, and shows what was chosen. Throws what plan_length() throws.
   void choose_length(Config& config, const Task& task);
 
-  /// What the session has to know of the time; `record` is TimeLimit::record. Both require choose_length().
-  TimeLimit limit(std::function<void(const Config&)> record) const;
-  /// What was planned, and why each value was chosen; in lines.
-  std::string explanation() const;
+  /// What the session has to know of the time and records of the plan; `record` is TimeLimit::record. This and facts()
+  /// require choose_length().
+  SessionOptions session_options(std::function<void(const Config&)> record) const;
   PlannedRun facts() const { return {.expected_loss = plan_->by_heart ? 0 : plan_->expected_loss}; }
 
  private:
   double left() const;
+  std::string explanation() const;  // in lines
   PlanRequest request(const Config& config) const;
 
   const TrainOptions& options_;

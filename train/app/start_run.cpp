@@ -181,9 +181,7 @@ int start_run(const TrainOptions& options) {
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
   if (!planned) return train_claimed(config, trainer, claimed, {}, std::nullopt);
-  return train_claimed(config, trainer, claimed,
-                       {.limit = planned->limit(record), .remarks = {{Remark::Kind::plan, planned->explanation()}}},
-                       planned->facts());
+  return train_claimed(config, trainer, claimed, planned->session_options(record), planned->facts());
 }
 
 }  // namespace maki
