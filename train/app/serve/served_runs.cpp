@@ -49,14 +49,18 @@ Json describe(const std::string& name, const RunDirectory& run) {
 
 }  // namespace
 
-ServedRuns::ServedRuns(const std::string& path) : path_(path), single_(RunDirectory(path).exists()) {
+ServedRuns::ServedRuns(const std::string& path) : path_(path) {
   check(is_directory(path), "{}: there is no such directory; give a run, or a directory that contains runs", path);
+  if (RunDirectory(path).exists()) single_ = name_of(path);
   check(!list().empty(), "{}: contains no run; train one first, with maki train", path);
 }
 
 std::vector<ServedRuns::Named> ServedRuns::list() const {
-  if (single_) return {{name_of(path_), path_}};
   std::vector<Named> runs;
+  if (single_) {
+    if (RunDirectory(path_).exists()) runs.push_back({*single_, path_});
+    return runs;
+  }
   for (const std::string& name : file_names(path_)) {
     if (RunDirectory(path_ + "/" + name).exists()) runs.push_back({name, path_ + "/" + name});
   }

@@ -35,7 +35,7 @@ class ServedRuns {
   std::vector<Named> list() const;
 
   std::string path_;
-  bool single_;
+  std::optional<std::string> single_;  // the name of the run that was given, if it was one
 };
 
 /// What is known of a run beside its measurements, for the curve.
