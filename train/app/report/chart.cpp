@@ -42,7 +42,8 @@ struct Scale {
     std::vector<double> all;
     if (logarithmic) {
       const bool wide = high / low > 100;
-      for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+      const double first = std::max(std::floor(std::log10(low)), -300.0);  // below that, powers of ten are 0
+      for (double power = std::pow(10, first); power <= high; power *= 10)
         for (const double factor : {1.0, 2.0, 5.0})
           if (factor * power >= low && factor * power <= high && (factor == 1 || !wide)) all.push_back(factor * power);
       if (all.size() >= 2) return all;
@@ -50,8 +51,10 @@ struct Scale {
     }
     const double least = (high - low) / 5, power = std::pow(10, std::floor(std::log10(least)));
     const double step = power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
-    for (double tick = std::ceil(low / step) * step; tick <= high + 1e-9 * step; tick += step)
-      all.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
+    for (int i = 0; i < 12; ++i) {  // at most 11 fit
+      const double tick = (std::ceil(low / step) + i) * step;
+      if (tick <= high + 1e-9 * step) all.push_back(std::abs(tick) < 1e-9 * step ? 0 : tick);
+    }
     return all;
   }
 };
@@ -97,6 +100,8 @@ class Drawing {
     Points kept;
     for (const auto& [x, y] : points)
       if (x_.shows(x) && y_.shows(y)) kept.emplace_back(x, y);
+    // Lines are in order, unless the file was changed by other means.
+    std::ranges::stable_sort(kept, {}, &std::pair<double, double>::first);
     return kept;
   }
   double x_of(double x) const { return kChartLeft + x_.share(x) * (kChartWidth - kChartLeft - kChartRight); }

@@ -28,6 +28,16 @@ bool ComparedField::differs() const {
   return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end();
 }
 
+std::vector<std::string> corpus_of(const std::string& run) {
+  Config config;
+  try {
+    if (const RunDirectory directory(run); file_exists(directory.config_file())) directory.apply_config(config);
+    return config.corpus;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 MeasuredRun read_measured_run(const std::string& path) {
   const bool is_run = is_directory(path);
   const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));

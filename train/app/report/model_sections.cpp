@@ -8,6 +8,7 @@
 #include "autograd/core/check.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
@@ -34,10 +35,10 @@ namespace {
 constexpr std::int64_t kReadBatches = 8, kShownTokens = 400, kShownRows = 5;
 
 struct ReadModel {
-  explicit ReadModel(const MeasuredRun& run);
+  explicit ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {}
 
   LoadedModel loaded;
-  std::unique_ptr<Task> task;       // of the validation text
+  std::unique_ptr<Task> task = {};  // of the validation text; null until it has been read
   double new_words = 1;             // new_word_share() of the text
   Batch batch = {};                 // the first that was read
   std::vector<double> losses = {};  // of its targets
@@ -58,17 +59,19 @@ std::string text_of(const Tokenizer& tokenizer, std::vector<std::int32_t> ids) {
   return replace_invalid_utf8(tokenizer.decode(ids));
 }
 
-ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {
-  const CheckpointState& state = loaded.state;
+void read_text(const MeasuredRun& run, ReadModel& read) {
+  const CheckpointState& state = read.loaded.state;
   Config config;
-  RunDirectory(run.path).apply_config(config);
+  if (const RunDirectory directory(run.path); file_exists(directory.config_file())) directory.apply_config(config);
+  check(!config.corpus.empty(), "{}: does not name the text of its training, so that what it makes of it is not shown",
+        run.path);
   config.model = state.config.model;
   config.task = state.config.task;
   config.corpus = resume_sources(run.path, {}, config.corpus);
   const Corpus corpus = reread_corpus(config, state.corpus_hash, "name its new place with maki eval RUN CORPUS");
-  if (!corpus.prepared) new_words = new_word_share(corpus.text);
-  task = make_eval_task(
-      state.config, corpus, loaded.tokenizers,
+  if (!corpus.prepared) read.new_words = new_word_share(corpus.text);
+  read.task = make_eval_task(
+      state.config, corpus, read.loaded.tokenizers,
       {.own = state.config.val_fraction > 0, .labels = state.labels, .ngram_counts = state.ngram_counts});
 }
 
@@ -125,9 +128,13 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   for (int level = 0; level < 8; ++level)
     key += fmt::format("<span class=\"b{0}\">{1:g}{2}</span> ", level, kBitsPerColor * level, level == 7 ? "+" : "");
   return html_heading(say("How surprised the model is", "モデルにとって意外だったところ")) +
-         html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
+         html_paragraph(read.loaded.state.config.val_fraction > 0
+                            ? say("From the validation text.", "検証テキストの一部。")
+                            : say("From the training text, because there is no validation text.",
+                                  "検証テキストがないので、訓練テキストの一部。")) +
+         html_paragraph(say("The darker a token, the more bits the model needed for it. "
                             "Pointing at one shows the number.",
-                            "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
+                            "色が濃いほど、そのトークンにモデルが多くのビットを要した。"
                             "指すと数値が出る。")) +
          text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n";
 }
@@ -349,18 +356,23 @@ std::string facts(const ReadModel& read, const PageLanguage& say) {
 
 std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
   std::string html;
-  const auto add = [&](const auto& section) {
+  const auto made = [](const auto& section) -> std::string {
     try {
-      html += section();
+      return section();
     } catch (const Error& error) {
-      html += html_paragraph(error.what());
+      return html_paragraph(error.what());
     }
   };
+  const auto add = [&](const auto& section) { html += made(section); };
   add([&] {
     ReadModel read(run);
     const TaskRule& task = task_rule(read.loaded.state.config);
-    html += facts(read, say);
-    if (read.task->eval_batches(Part::val) == 0) return std::string();
+    const std::string missing = made([&] { return read_text(run, read), std::string(); });
+    html += facts(read, say) + missing;
+    if (!read.task) return std::string();
+    if (read.task->eval_batches(Part::val) == 0)
+      return html_paragraph(
+          say("There is no validation text that the model could read.", "モデルに読ませる検証テキストがない。"));
     if (task.labels) return confusion(read, say);
     read_validation(run, read);
     if (task.predicts_next) add([&] { return surprise(read, say) + by_position(read, say); });

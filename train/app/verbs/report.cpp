@@ -8,8 +8,10 @@
 #include "train/app/draw/words.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/report/sections.h"
 #include "train/app/verbs.h"
+#include "train/run/container.h"
 
 namespace maki {
 namespace {
@@ -34,15 +36,27 @@ std::string language_of(const ReportOptions& o) {
 std::string out_of(const ReportOptions& o) {
   if (!o.out.empty()) return o.out;
   check(o.runs.size() == 1, "report: of several runs needs a file to write to; add --out FILE");
-  const MeasuredRun run = read_measured_run(o.runs.front());
-  check(is_directory(run.path), "report: of a file needs a file to write to; add --out FILE");
-  return fmt::format("{}/report-{}.html", run.path, run.state.step);
+  const std::string& run = o.runs.front();
+  const CheckpointState state = read_state(ContainerReader(choose_checkpoint(run, is_directory(run) ? "last" : "")));
+  check(is_directory(run), "report: of a file needs a file to write to; add --out FILE");
+  return fmt::format("{}/report-{}.html", run, state.step);
+}
+
+std::vector<std::string> inputs_of(const ReportOptions& o) {
+  std::vector<std::string> inputs;
+  for (const std::string& run : o.runs) {
+    ReadingOptions reading;
+    reading.run = run;
+    for (const auto& paths : {reading.inputs(), corpus_of(run)})
+      inputs.insert(inputs.end(), paths.begin(), paths.end());
+  }
+  return inputs;
 }
 
 int report(const ReportOptions& o) {
   const PageLanguage language(language_of(o));
   const std::string out = out_of(o);
-  const OutputPath place{out, o.force, {}};
+  const OutputPath place{out, o.force, inputs_of(o)};
   require_file_place(place);  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
   const std::string page = html_page(title, language, report_sections(o.runs, language));
