@@ -209,3 +209,25 @@ TEST_CASE("a report of a single checkpoint, or of a run with a damaged configura
   REQUIRE(page_has(page, "hash of its values"));
   REQUIRE(page_has(page, "Losses"));
 }
+
+TEST_CASE("a report of a long context or of many labels is no larger than others") {
+  const TemporaryFolder folder;
+  std::string text, labelled;
+  for (int i = 0; i < 20'000; ++i) text += small_text()[static_cast<std::size_t>(i) % 100];
+  for (int i = 0; i < 2000; ++i)
+    labelled += "text " + std::to_string(i % 7) + "\tlabel " + std::to_string(i % 500) + "\n";
+  const auto page = [&](const std::string& name, const std::string& content, const Arguments& options) {
+    const std::string run = folder / name + "-run";
+    require_ok(run_maki(Arguments{"train", folder.write(name, content), "--out", run, "--max-steps", "2", "--n-layer",
+                                  "1", "--n-embd", "8", "--n-head", "1", "--batch-size", "1"} +
+                        options));
+    const std::string html = report_of({run});
+    REQUIRE(first_unclosed(html) == "");
+    REQUIRE(html.size() < 130'000);
+    return html;
+  };
+  page("long.txt", text, {"--block-size", "1900"});
+  const std::string labels =
+      page("many.tsv", labelled, {"--block-size", "16", "--model", "encoder", "--task", "classify"});
+  REQUIRE(page_has(labels, "Most frequent mistakes"));
+}

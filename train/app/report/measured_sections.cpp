@@ -52,9 +52,11 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
 // How to train the same model again.
 std::string command_of(const MeasuredRun& run) {
   const RunDirectory directory(run.path);
-  if (corpus_of(run.path).empty()) return "";
-  return fmt::format("maki train --config {}{} --out NEW_RUN", shell_quote(directory.config_file()),
-                     run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH");
+  const std::vector<std::string> corpus = corpus_of(run.path);
+  if (corpus.empty()) return "";
+  return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(directory.config_file()),
+                     run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH",
+                     std::ranges::count(corpus, "-") > 0 ? " < TEXT" : "");
 }
 
 std::string best_of(const MeasuredRun& run, const PageLanguage& say) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "autograd/core/check.h"
 #include "data/dataset/masking.h"
@@ -111,7 +112,9 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
     std::string token;
     double bits = 0;
     text += "<div class=\"text\">" + html_text(text_of(tokenizer, {row_of(read.batch.ids, row).front()}));
-    for (const std::int32_t id : row_of(read.batch.targets, row)) {
+    std::vector<std::int32_t> targets = row_of(read.batch.targets, row);
+    targets.resize(std::min<std::size_t>(targets.size(), kShownTokens));  // less than all only if this is the only row
+    for (const std::int32_t id : targets) {
       if (id == kIgnoredTarget) continue;
       bits += read.losses[next++] / std::log(2);
       token += id < tokenizer.vocab_size() ? std::string(tokenizer.bytes(id)) : "";
@@ -274,10 +277,32 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
   return html_heading(say("Translations", "翻訳")) + html_table(rows, /*has_head=*/true);
 }
 
+constexpr std::size_t kMostTabledLabels = 24, kShownMistakes = 24;
+
+// Of so many labels that a table of all pairs would be too large.
+std::string frequent_mistakes(const Json& facts, const PageLanguage& say) {
+  const Json &labels = facts.at("labels"), &counts = facts.at("confusion");
+  std::vector<std::tuple<std::int64_t, std::size_t, std::size_t>> mistakes;  // the negative count, label and answer
+  for (std::size_t label = 0; label < labels.size(); ++label) {
+    for (std::size_t answer = 0; answer < labels.size(); ++answer) {
+      const auto count = counts.at(label).at(answer).get<std::int64_t>();
+      if (count > 0 && label != answer) mistakes.emplace_back(-count, label, answer);
+    }
+  }
+  std::ranges::sort(mistakes);
+  mistakes.resize(std::min(mistakes.size(), kShownMistakes));
+  std::vector<TableRow> rows = {{say("label", "正解"), {say("answer", "答え"), say("times", "回数")}}};
+  for (const auto& [count, label, answer] : mistakes)
+    rows.push_back(
+        {labels.at(label).get<std::string>(), {labels.at(answer).get<std::string>(), with_separators(-count)}});
+  return html_heading(say("Most frequent mistakes", "多かった間違い")) + html_table(rows, /*has_head=*/true);
+}
+
 std::string confusion(const ReadModel& read, const PageLanguage& say) {
   const std::int64_t batches = read.task->eval_batches(Part::val), taken = std::min(batches, 4 * kReadBatches);
   const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
   const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
+  if (facts.at("labels").size() > kMostTabledLabels) return frequent_mistakes(facts, say);
   TableRow head{say("label \\ answer", "正解 ＼ 答え"), facts.at("labels").get<std::vector<std::string>>()};
   std::vector<TableRow> rows = {head};
   for (std::size_t i = 0; i < head.cells.size(); ++i) {
