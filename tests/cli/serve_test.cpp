@@ -232,16 +232,23 @@ TEST_CASE("stream_options are known or refused, and null stands for any field th
   });
 }
 
-TEST_CASE("a stream that the end of the server cuts off says so", "[serve_test]") {
+TEST_CASE("streams that the end of the server cuts off say so", "[serve_test]") {
   const TrainedRun run;
-  std::unique_ptr<Connection> stream;
+  const std::string body = R"({"model":"run","max_tokens":100000,"stream":true})";
+  std::vector<std::unique_ptr<Connection>> streams;
   const Finished ended = serve({run.path}, [&](int port, const std::string&) {
-    stream = std::make_unique<Connection>(port);
-    stream->send("GET /api/events?run=run HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    stream->read_until("\"kind\":\"end\"");
+    for (int i = 0; i < 4; ++i) {
+      streams.push_back(std::make_unique<Connection>(port));
+      streams.back()->send(fmt::format(
+          "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+          "{}\r\n\r\n{}",
+          body.size(), body));
+    }
+    for (const auto& stream : streams) stream->read_until("data: ");
   });
   REQUIRE(ended.exit_code == 0);
-  REQUIRE_THAT(stream->read_until("the server ends"), ContainsSubstring("the server ends"));
+  for (const auto& stream : streams)
+    REQUIRE_THAT(stream->read_until("the server ends"), ContainsSubstring("the server ends"));
 }
 
 TEST_CASE("many requests at once get the texts that each gets alone", "[serve_test]") {
