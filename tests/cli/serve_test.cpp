@@ -206,6 +206,25 @@ TEST_CASE("a run that was deleted while it is served is no longer listed", "[ser
   });
 }
 
+TEST_CASE("a run that cannot be read hides no other", "[serve_test]") {
+  const TrainedRun run;
+  const std::string other = run.folder / "other", locked = run.folder / "locked";
+  for (const std::string& copy : {other, locked})
+    std::filesystem::copy(run.path, copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(other + "/checkpoints/best");
+  std::filesystem::create_directory(other + "/checkpoints/best");
+  // A name that leads to itself is as unreadable as a directory of another user.
+  std::filesystem::remove_all(locked + "/checkpoints");
+  std::filesystem::create_directory_symlink("checkpoints", locked + "/checkpoints");
+  serve({run.folder.path()}, [&](int port, const std::string&) {
+    const json runs = request(port, "GET", "/api/runs").json();
+    REQUIRE(runs.size() == 1);
+    REQUIRE(runs.at(0).at("name") == "run");
+    REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 200);
+    REQUIRE(complete(port, {{"model", "other"}, {"max_tokens", 1}}).status == 500);
+  });
+}
+
 TEST_CASE("events pass over a line that is longer than any measurement", "[serve_test]") {
   const TrainedRun run;
   const std::string metrics = run.path + "/metrics.jsonl", next = R"({"kind":"train","step":31,"loss":1.5})";

@@ -62,7 +62,11 @@ std::vector<ServedRuns::Named> ServedRuns::list() const {
     return runs;
   }
   for (const std::string& name : file_names(path_)) {
-    if (RunDirectory(path_ + "/" + name).exists()) runs.push_back({name, path_ + "/" + name});
+    try {
+      if (RunDirectory(path_ + "/" + name).exists()) runs.push_back({name, path_ + "/" + name});
+    } catch (const Error&) {
+      // A directory that this user may not read.
+    }
   }
   return runs;
 }
