@@ -105,6 +105,14 @@ TEST_CASE("several runs are side by side, first what differs") {
   REQUIRE(page.find("n_layer = 2") > page.find("Equal in all of them"));
 }
 
+TEST_CASE("what counting reaches is drawn for runs of one text, not for those of several") {
+  const TemporaryFolder folder;
+  const std::string first = run_to_report(folder, "first"), second = run_to_report(folder, "second"),
+                    words = run_to_report(folder, "words", {"--tokenizer", "byte"});
+  REQUIRE(page_has(report_of({first, second}), "counting alone"));
+  REQUIRE_FALSE(page_has(report_of({first, words}), "counting alone"));
+}
+
 TEST_CASE("a report of a run whose text is gone shows everything else, and says so") {
   const TemporaryFolder folder;
   const std::string run = run_to_report(folder, "run");
@@ -138,4 +146,88 @@ TEST_CASE("a report shows what a translator, a classifier and an encoder have le
   REQUIRE(page_has(translator, "attention of the decoder"));
   REQUIRE(page_has(page(labelled, {"--model", "encoder", "--task", "classify"}), "<th scope=\"row\">yes</th>"));
   REQUIRE(page_has(page(small_text(), {"--model", "encoder"}), "[MASK]"));
+}
+
+TEST_CASE("a report replaces nothing that it reads") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run"), other = run_to_report(folder, "other");
+  for (const std::string& input : {run + "/config.toml", run + "/metrics.jsonl", run + "/checkpoints/best",
+                                   other + "/config.toml", folder / "corpus.txt"}) {
+    const std::string before = read_text(input);
+    require_refused(run_maki({"report", run, other, "--out", input, "--force"}), 2, {"is read by this command"});
+    REQUIRE(read_text(input) == before);
+  }
+}
+
+TEST_CASE("a report of few or strange measurements says what is missing") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run", {"--max-steps", "1"}), metrics = run + "/metrics.jsonl";
+  REQUIRE(page_has(report_of({run}), "There are no curves"));
+  const auto page_of = [&](const Arguments& lines) {
+    std::string text;
+    int step = 0;
+    for (const std::string& line : lines)
+      text += R"({"kind":"train","step":)" + std::to_string(++step) + "," + line + "}\n";
+    write_bytes(metrics, text);
+    const std::string page = report_of({run});
+    REQUIRE(first_unclosed(page) == "");
+    REQUIRE(page.size() < 300'000);
+    return page;
+  };
+  // Numbers between which no tick can be, and the smallest that there are.
+  page_of({R"("loss":5e-324)", R"("loss":1e-323)", R"("loss":1)"});
+  page_of({R"("loss":1,"elapsed_seconds":1e18)", R"("loss":2,"elapsed_seconds":1000000000000000256)"});
+  page_of({R"("loss":1e308)", R"("loss":-1e308)"});
+  // Lines in no order.
+  Arguments lines;
+  for (int i = 0; i < 5000; ++i)
+    lines.push_back(R"("loss":3,"elapsed_seconds":)" + std::to_string(i % 2 == 0 ? i : 5000 - i));
+  page_of(lines);
+  write_bytes(metrics, R"({"kind":"sample","step":1,"text":")" + std::string(1'000'000, 'a') + "\"}\n");
+  REQUIRE(report_of({run}).size() < 300'000);
+}
+
+TEST_CASE("a report tells from which text it shows a part, and how to begin with the same weights") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run", {"--val-fraction", "0"}), page = report_of({run});
+  REQUIRE(page_has(page, "because there is no validation text"));
+  REQUIRE_FALSE(page_has(page, "From the validation text"));
+  const std::string next = folder / "next";
+  require_ok(run_maki({"train", folder / "corpus.txt", "--init-from", run, "--out", next, "--max-steps", "2"}));
+  REQUIRE(page_has(report_of({next}), "--init-from"));
+}
+
+TEST_CASE("a report of a single checkpoint, or of a run with a damaged configuration, shows the rest") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run");
+  const std::string file = report_of({run + "/checkpoints/step-00000040.maki"});
+  REQUIRE(page_has(file, "hash of its values"));
+  REQUIRE(page_has(file, "does not name the text of its training"));
+  write_bytes(run + "/config.toml", "damaged");
+  const std::string page = report_of({run});
+  REQUIRE(page_has(page, "config.toml: line 1"));
+  REQUIRE(page_has(page, "hash of its values"));
+  REQUIRE(page_has(page, "Losses"));
+}
+
+TEST_CASE("a report of a long context or of many labels is no larger than others") {
+  const TemporaryFolder folder;
+  std::string text, labelled;
+  for (int i = 0; i < 20'000; ++i) text += small_text()[static_cast<std::size_t>(i) % 100];
+  for (int i = 0; i < 2000; ++i)
+    labelled += "text " + std::to_string(i % 7) + "\tlabel " + std::to_string(i % 500) + "\n";
+  const auto page = [&](const std::string& name, const std::string& content, const Arguments& options) {
+    const std::string run = folder / name + "-run";
+    require_ok(run_maki(Arguments{"train", folder.write(name, content), "--out", run, "--max-steps", "2", "--n-layer",
+                                  "1", "--n-embd", "8", "--n-head", "1", "--batch-size", "1"} +
+                        options));
+    const std::string html = report_of({run});
+    REQUIRE(first_unclosed(html) == "");
+    REQUIRE(html.size() < 130'000);
+    return html;
+  };
+  page("long.txt", text, {"--block-size", "1900"});
+  const std::string labels =
+      page("many.tsv", labelled, {"--block-size", "16", "--model", "encoder", "--task", "classify"});
+  REQUIRE(page_has(labels, "Most frequent mistakes"));
 }

@@ -80,6 +80,21 @@ TEST_CASE("methods, paths, types and sizes are checked", "[serve_safety_test]") 
   });
 }
 
+TEST_CASE("values that are nested as deeply as a body allows are refused", "[serve_safety_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+    for (const char* const path : {"/v1/completions", "/api/inside"}) {
+      for (const char* const name : {"model", "prompt", "text", "stop", "other"}) {
+        INFO(path << " " << name);
+        const std::string body = fmt::format(R"({{"{}":{}}})", name, deep);
+        REQUIRE(request(port, "POST", path, body, kJsonType).status == 400);
+      }
+      REQUIRE(request(port, "POST", path, deep, kJsonType).status == 400);
+    }
+  });
+}
+
 TEST_CASE("a server on another address wants its token", "[serve_safety_test]") {
   const TrainedRun run;
   serve({run.path, "--host", "0.0.0.0"}, [&](int port, const std::string& printed) {

@@ -197,6 +197,82 @@ TEST_CASE("a damaged or vanished checkpoint, and a model that does not continue 
   });
 }
 
+TEST_CASE("a run that was deleted while it is served is no longer listed", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    std::filesystem::remove_all(run.path);
+    REQUIRE(request(port, "GET", "/api/runs").json() == json::array());
+    REQUIRE(request(port, "GET", "/v1/models").json().at("data") == json::array());
+    for (const char* const path : {"/api/report?run=run", "/api/events?run=run"})
+      REQUIRE(request(port, "GET", path).status == 404);
+    REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 404);
+  });
+}
+
+TEST_CASE("a run that cannot be read hides no other", "[serve_test]") {
+  const TrainedRun run;
+  const std::string other = run.folder / "other", locked = run.folder / "locked";
+  for (const std::string& copy : {other, locked})
+    std::filesystem::copy(run.path, copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(other + "/checkpoints/best");
+  std::filesystem::create_directory(other + "/checkpoints/best");
+  // A name that leads to itself is as unreadable as a directory of another user.
+  std::filesystem::remove_all(locked + "/checkpoints");
+  std::filesystem::create_directory_symlink("checkpoints", locked + "/checkpoints");
+  serve({run.folder.path()}, [&](int port, const std::string&) {
+    const json runs = request(port, "GET", "/api/runs").json();
+    REQUIRE(runs.size() == 1);
+    REQUIRE(runs.at(0).at("name") == "run");
+    REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 200);
+    REQUIRE(complete(port, {{"model", "other"}, {"max_tokens", 1}}).status == 500);
+  });
+}
+
+TEST_CASE("events pass over a line that is longer than any measurement", "[serve_test]") {
+  const TrainedRun run;
+  const std::string metrics = run.path + "/metrics.jsonl", next = R"({"kind":"train","step":31,"loss":1.5})";
+  write_bytes(metrics, read_text(metrics) + std::string(1'000'000, 'x') + "\n" + next + "\n");
+  serve({run.path}, [&](int port, const std::string&) {
+    const Connection connection(port);
+    connection.send("GET /api/events?run=run HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const std::string seen = connection.read_until(next);
+    REQUIRE_THAT(seen, ContainsSubstring("data: " + next));
+    REQUIRE_THAT(seen, !ContainsSubstring("xxx"));
+  });
+}
+
+TEST_CASE("stream_options are known or refused, and null stands for any field that is not given", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    json body{{"model", "run"}, {"max_tokens", 1}, {"stream", true}, {"best_of", nullptr}};
+    for (const json& options : {json(5), json::object(), json{{"include_usage", 1}}, json{{"usage", true}}}) {
+      body["stream_options"] = options;
+      REQUIRE_THAT(complete(port, body).body, ContainsSubstring("stream_options: must be"));
+    }
+    body["stream_options"] = {{"include_usage", false}};
+    REQUIRE(complete(port, body).status == 200);
+  });
+}
+
+TEST_CASE("streams that the end of the server cuts off say so", "[serve_test]") {
+  const TrainedRun run;
+  const std::string body = R"({"model":"run","max_tokens":100000,"stream":true})";
+  std::vector<std::unique_ptr<Connection>> streams;
+  const Finished ended = serve({run.path}, [&](int port, const std::string&) {
+    for (int i = 0; i < 4; ++i) {
+      streams.push_back(std::make_unique<Connection>(port));
+      streams.back()->send(fmt::format(
+          "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+          "{}\r\n\r\n{}",
+          body.size(), body));
+    }
+    for (const auto& stream : streams) stream->read_until("data: ");
+  });
+  REQUIRE(ended.exit_code == 0);
+  for (const auto& stream : streams)
+    REQUIRE_THAT(stream->read_until("the server ends"), ContainsSubstring("the server ends"));
+}
+
 TEST_CASE("many requests at once get the texts that each gets alone", "[serve_test]") {
   const TrainedRun run;
   serve({run.path}, [&](int port, const std::string&) {

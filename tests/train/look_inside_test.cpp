@@ -277,7 +277,8 @@ TEST_CASE("a request to look inside names the field that is wrong") {
   REQUIRE_FALSE(with(R"("layer":-1)").empty());
   REQUIRE_FALSE(with(R"("head":18446744073709551615)").empty());
   REQUIRE_FALSE(with(R"("layer":"0")").empty());
-  REQUIRE_THAT(with(R"("temperature":-1)"), ContainsSubstring("temperature: must be a number between 0 and "));
+  REQUIRE_THAT(with(R"("temperature":0)"), ContainsSubstring("temperature: must be a number between 1e-06 and "));
+  REQUIRE_FALSE(with(R"("temperature":1e-308)").empty());  // by which no logit can be divided
   REQUIRE_FALSE(with(R"("temperature":"1")").empty());
   REQUIRE_FALSE(with(R"("temperature":1e999)").empty());
 }

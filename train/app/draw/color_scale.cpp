@@ -39,7 +39,8 @@ constexpr double kRoundingError = 1e-9;  // relative: far above that of doubles,
 
 // The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 double round_step(double least) {
-  for (double power = std::pow(10.0, std::floor(std::log10(least)));; power *= 10) {
+  constexpr double kLowestPower = -300;  // lower powers of ten are 0, or nearly so
+  for (double power = std::pow(10.0, std::max(std::floor(std::log10(least)), kLowestPower));; power *= 10) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       if (factor * power >= least * (1 - kRoundingError)) return factor * power;
     }

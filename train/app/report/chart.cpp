@@ -43,7 +43,8 @@ struct Scale {
     std::vector<double> all;
     if (logarithmic) {
       const bool wide = high / low > 100;
-      for (double power = std::pow(10, std::floor(std::log10(low))); power <= high; power *= 10)
+      const double first = std::max(std::floor(std::log10(low)), -300.0);  // below that, powers of ten are 0
+      for (double power = std::pow(10, first); power <= high; power *= 10)
         for (const double factor : {1.0, 2.0, 5.0})
           if (factor * power >= low && factor * power <= high && (factor == 1 || !wide)) all.push_back(factor * power);
     }
@@ -92,6 +93,8 @@ class Drawing {
     Points kept;
     for (const auto& [x, y] : points)
       if (x_.shows(x) && y_.shows(y)) kept.emplace_back(x, y);
+    // Lines are in order, unless the file was changed by other means.
+    std::ranges::stable_sort(kept, {}, &std::pair<double, double>::first);
     return kept;
   }
   double x_of(double x) const { return kChartLeft + x_.share(x) * (kChartWidth - kChartLeft - kChartRight); }

@@ -9,6 +9,7 @@
 #include "data/io/printable.h"
 #include "train/app/progress.h"
 #include "train/app/reading.h"
+#include "train/app/run_corpus.h"
 #include "train/run/container.h"
 #include "train/run/metrics.h"
 
@@ -26,6 +27,14 @@ ComparedField field_of(const std::vector<MeasuredRun>& runs, const std::string& 
 
 bool ComparedField::differs() const {
   return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end();
+}
+
+std::vector<std::string> corpus_of(const std::string& run) {
+  try {
+    return stored_config(run).value_or(Config()).corpus;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 MeasuredRun read_measured_run(const std::string& path) {

@@ -10,6 +10,7 @@
 #include "train/app/report/sections.h"
 #include "train/app/run_corpus.h"
 #include "train/run/config/config.h"
+#include "train/run/run_lock.h"
 
 namespace maki {
 namespace {
@@ -29,8 +30,11 @@ std::vector<std::pair<double, double>> points_of(const RunHistory& history, cons
 std::string end_of(const MeasuredRun& run, const PageLanguage& say) {
   const auto& remarks = run.history.remarks();
   if (remarks.empty()) return "";
-  if (remarks.back().kind != Remark::Kind::end)
-    return say("it is being trained, or was stopped by force", "学習中、または強制終了された");
+  if (remarks.back().kind != Remark::Kind::end) {
+    if (RunLock::is_held(RunDirectory(run.path))) return say("it is being trained", "学習中");
+    return say("it ended without saving: it was killed, or its numbers were no longer finite",
+               "保存せずに終わった（強制終了、または数値が発散）");
+  }
   if (remarks.back().text == "finished") return say("all its steps are done", "すべてのステップを終えた");
   if (remarks.back().text == "overfitting")
     return say("the validation loss no longer improved while the training loss fell",
@@ -45,19 +49,46 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
   return fmt::format("{}", fmt::join(texts, "\n"));
 }
 
+// How to train the same model again.
+std::string command_of(const MeasuredRun& run) {
+  const std::vector<std::string> corpus = corpus_of(run.path);
+  if (corpus.empty()) return "";
+  return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
+                     run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH",
+                     std::ranges::count(corpus, "-") > 0 ? " < TEXT" : "");
+}
+
+std::string best_of(const MeasuredRun& run, const PageLanguage& say) {
+  if (run.best)
+    return say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step));
+  if (run.history.steps().empty()) return "";
+  return run.state.val_tokens == 0 ? say("none, because there is no validation text", "なし（検証テキストがない）")
+                                   : say("none yet", "まだない");
+}
+
+// Of the newest evaluation, if the others are compared by a sample of the text.
+std::string whole_of(const MeasuredRun& run) {
+  const auto& evals = run.history.evals();
+  if (evals.empty() || !evals.back().val_loss || !evals.back().sampled_val_loss || evals.back().val_share < 1)
+    return "";
+  return fmt::format("{:.4f}", *evals.back().val_loss);
+}
+
+std::string time_of(const MeasuredRun& run) {
+  return run.history.steps().empty() ? "" : format_duration(run.history.elapsed_seconds());
+}
+
 std::string about(const MeasuredRun& run, const PageLanguage& say) {
   const CheckpointState& state = run.state;
   const Config& c = state.config;
-  const std::optional<Config> stored = stored_config(run.path);
   std::vector<TableRow> rows = {
       {say("run", "実行"), {run.path}},
       {say("step", "ステップ"), {with_separators(state.step)}},
-      {say("it ended because", "終わった理由"), {end_of(run, say)}},
-      {say("best validation loss", "最良の検証損失"),
-       {run.best ? say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step))
-                 : ""}},
-      {say("training time", "学習時間"), {format_duration(run.history.elapsed_seconds())}},
-      {say("text", "テキスト"), {stored ? fmt::format("{}", fmt::join(stored->corpus, "\n")) : ""}},
+      {say("state", "状態"), {end_of(run, say)}},
+      {say("best validation loss", "最良の検証損失"), {best_of(run, say)}},
+      {say("last loss on all of the validation text", "検証テキスト全体での最後の損失"), {whole_of(run)}},
+      {say("training time", "学習時間"), {time_of(run)}},
+      {say("text", "テキスト"), {fmt::format("{}", fmt::join(corpus_of(run.path), "\n"))}},
       {say("hash of the text", "テキストのハッシュ"), {state.corpus_hash}},
       {say("size", "大きさ"),
        {say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
@@ -68,17 +99,21 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
        {say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
             c.n_layer, c.n_head, c.n_embd, c.block_size)}},
       {say("machine", "計算機"), {texts_of(run, Remark::Kind::session)}},
-      {say("to repeat it", "同じ学習を繰り返すには"),
-       {stored ? fmt::format("maki train --config {} --out NEW_RUN", shell_quote(RunDirectory(run.path).config_file()))
-               : ""}}};
+      {say("to repeat it", "同じ学習を繰り返すには"), {command_of(run)}}};
   std::erase_if(rows, [](const TableRow& row) { return row.cells.front().empty(); });
   const std::string plan = texts_of(run, Remark::Kind::plan);
   return html_table(rows) + html_section(say("Plan", "計画"), plan.empty() ? "" : html_preformatted(plan));
 }
 
 std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
-  std::vector<TableRow> rows;
-  for (const ComparedField& field : compare_results(runs)) rows.push_back({field.name, field.values});
+  std::vector<TableRow> rows = {{"", {}},
+                                {say("step", "ステップ"), {}},
+                                {say("best validation loss", "最良の検証損失"), {}},
+                                {say("training time", "学習時間"), {}}};
+  for (const MeasuredRun& run : runs) {
+    const std::string cells[] = {run.path, with_separators(run.state.step), best_of(run, say), time_of(run)};
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cells.push_back(cells[i]);
+  }
   const auto [different, equal] = compare_configurations(runs);
   for (const ComparedField& field : different) rows.push_back({field.name, field.values});
   std::vector<std::string> same;
@@ -119,9 +154,14 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
         chart.series.push_back({say("best checkpoint", "最良のチェックポイント"), {*best}, Series::Style::points, 2});
     }
   }
+  const CheckpointState& first = runs.front().state;
+  const bool same_tokens = std::ranges::all_of(runs, [&](const MeasuredRun& run) {
+    return run.state.corpus_hash == first.corpus_hash && run.state.tokenizer == first.tokenizer;
+  });
+  if (!same_tokens) return chart;
   if (const auto& counting = runs.front().history.counting())
     chart.levels.emplace_back(say("counting alone", "数え上げだけ"), counting->val_loss);
-  if (const double best = runs.front().state.best_possible_loss; best > 0)
+  if (const double best = first.best_possible_loss; best > 0)
     chart.levels.emplace_back(say("best possible", "到達可能な最小値"), best);
   return chart;
 }
@@ -192,6 +232,11 @@ std::string layers(const RunHistory& history, const PageLanguage& say) {
   return html_section(say("Layers", "層"), html_charts(charts));
 }
 
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kShownBytes = 4000;
+  return truncate_for_message(text, kShownBytes);
+}
+
 // At about 0, ¼, ½ and all of the run.
 std::string samples(const RunHistory& history, const PageLanguage& say) {
   const auto& all = history.samples();
@@ -202,8 +247,8 @@ std::string samples(const RunHistory& history, const PageLanguage& say) {
     const Sample& sample = all[static_cast<std::size_t>(quarter * (std::ssize(all) - 1) / 4)];
     if (sample.step == shown) continue;
     shown = sample.step;
-    html +=
-        html_paragraph(say("step {}", "ステップ {}", with_separators(sample.step))) + html_preformatted(sample.text);
+    html += html_paragraph(say("step {}", "ステップ {}", with_separators(sample.step))) +
+            html_preformatted(shortened(sample.text));
   }
   return html_section(say("Samples", "生成例"), html);
 }
@@ -215,7 +260,9 @@ std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLang
   const MeasuredRun& first = runs.front();
   std::string html = alone ? about(first, say) : comparison(runs, say);
   const bool measured = std::ranges::any_of(runs, [](const auto& run) { return run.history.steps().size() > 1; });
-  if (measured) html += loss_charts(runs, say) + optimization(runs, say);
+  html += measured ? loss_charts(runs, say) + optimization(runs, say)
+                   : html_paragraph(say("There are no curves, because fewer than two steps were logged.",
+                                        "記録されたステップが 2 つ未満なので、曲線はない。"));
   if (alone) html += layers(first.history, say) + samples(first.history, say) + model_sections(first, say);
   return html;
 }

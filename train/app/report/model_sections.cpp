@@ -3,11 +3,13 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
@@ -34,10 +36,10 @@ namespace {
 constexpr std::int64_t kReadBatches = 8, kShownTokens = 400, kShownRows = 5;
 
 struct ReadModel {
-  explicit ReadModel(const MeasuredRun& run);
+  explicit ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {}
 
   LoadedModel loaded;
-  std::unique_ptr<Task> task;       // of the validation text
+  std::unique_ptr<Task> task = {};  // of the validation text; null until it has been read
   double new_words = 1;             // new_word_share() of the text
   Batch batch = {};                 // the first that was read
   std::vector<double> losses = {};  // of its targets
@@ -62,17 +64,18 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>&
   return replace_invalid_utf8(tokenizer.decode(own_ids(tokenizer, ids)));
 }
 
-ReadModel::ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {
-  const CheckpointState& state = loaded.state;
-  Config config;
-  RunDirectory(run.path).apply_config(config);
+void read_text(const MeasuredRun& run, ReadModel& read) {
+  const CheckpointState& state = read.loaded.state;
+  Config config = stored_config(run.path).value_or(Config());
+  check(!config.corpus.empty(), "{}: does not name the text of its training, so that what it makes of it is not shown",
+        run.path);
   config.model = state.config.model;
   config.task = state.config.task;
   config.corpus = resume_sources(run.path, {}, config.corpus);
   const Corpus corpus = reread_corpus(config, state.corpus_hash, "name its new place with maki eval RUN CORPUS");
-  if (!corpus.prepared) new_words = new_word_share(corpus.text);
-  task = make_eval_task(
-      state.config, corpus, loaded.tokenizers,
+  if (!corpus.prepared) read.new_words = new_word_share(corpus.text);
+  read.task = make_eval_task(
+      state.config, corpus, read.loaded.tokenizers,
       {.own = state.config.val_fraction > 0, .labels = state.labels, .ngram_counts = state.ngram_counts});
 }
 
@@ -112,7 +115,9 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
     std::string token;
     double bits = 0;
     text += "<div class=\"text\">" + html_text(text_of(tokenizer, {row_of(read.batch.ids, row).front()}));
-    for (const std::int32_t id : row_of(read.batch.targets, row)) {
+    std::vector<std::int32_t> targets = row_of(read.batch.targets, row);
+    targets.resize(std::min<std::size_t>(targets.size(), kShownTokens));  // less than all only if this is the only row
+    for (const std::int32_t id : targets) {
       if (id == kIgnoredTarget) continue;
       bits += read.losses[next++] / std::log(2);
       token += id < tokenizer.vocab_size() ? std::string(tokenizer.bytes(id)) : "";
@@ -128,13 +133,18 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   std::string key;
   for (int level = 0; level < 8; ++level)
     key += fmt::format("<span class=\"b{0}\">{1:g}{2}</span> ", level, kBitsPerColor * level, level == 7 ? "+" : "");
-  return html_section(
-      say("How surprised the model is", "モデルにとって意外だったところ"),
-      html_paragraph(say("From the validation text: the darker a token, the more bits the model needed for it. "
-                         "Pointing at one shows the number.",
-                         "検証テキストの一部。色が濃いほど、そのトークンにモデルが多くのビットを要した。"
-                         "指すと数値が出る。")) +
-          text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key + "</p>\n");
+  const char* const part = read.loaded.state.config.val_fraction > 0
+                               ? say("From the validation text.", "検証テキストの一部。")
+                               : say("From the training text, because there is no validation text.",
+                                     "検証テキストがないので、訓練テキストの一部。");
+  return html_section(say("How surprised the model is", "モデルにとって意外だったところ"),
+                      html_paragraph(part) +
+                          html_paragraph(say("The darker a token, the more bits the model needed for it. "
+                                             "Pointing at one shows the number.",
+                                             "色が濃いほど、そのトークンにモデルが多くのビットを要した。"
+                                             "指すと数値が出る。")) +
+                          text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key +
+                          "</p>\n");
 }
 
 std::string by_position(const ReadModel& read, const PageLanguage& say) {
@@ -255,10 +265,32 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
   return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 
+constexpr std::size_t kMostTabledLabels = 24, kShownMistakes = 24;
+
+// Of so many labels that a table of all pairs would be too large.
+std::string frequent_mistakes(const Json& facts, const PageLanguage& say) {
+  const Json &labels = facts.at("labels"), &counts = facts.at("confusion");
+  std::vector<std::tuple<std::int64_t, std::size_t, std::size_t>> mistakes;  // the negative count, label and answer
+  for (std::size_t label = 0; label < labels.size(); ++label) {
+    for (std::size_t answer = 0; answer < labels.size(); ++answer) {
+      const auto count = counts.at(label).at(answer).get<std::int64_t>();
+      if (count > 0 && label != answer) mistakes.emplace_back(-count, label, answer);
+    }
+  }
+  std::ranges::sort(mistakes);
+  mistakes.resize(std::min(mistakes.size(), kShownMistakes));
+  std::vector<TableRow> rows = {{say("label", "正解"), {say("answer", "答え"), say("times", "回数")}}};
+  for (const auto& [count, label, answer] : mistakes)
+    rows.push_back(
+        {labels.at(label).get<std::string>(), {labels.at(answer).get<std::string>(), with_separators(-count)}});
+  return html_section(say("Most frequent mistakes", "多かった間違い"), html_table(rows, /*has_head=*/true));
+}
+
 std::string confusion(const ReadModel& read, const PageLanguage& say) {
   const std::int64_t batches = read.task->eval_batches(Part::val), taken = std::min(batches, 4 * kReadBatches);
   const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
   const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
+  if (facts.at("labels").size() > kMostTabledLabels) return frequent_mistakes(facts, say);
   TableRow head{say("label \\ answer", "正解 ＼ 答え"), facts.at("labels").get<std::vector<std::string>>()};
   std::vector<TableRow> rows = {head};
   for (std::size_t i = 0; i < head.cells.size(); ++i) {
@@ -336,18 +368,23 @@ std::string facts(const ReadModel& read, const PageLanguage& say) {
 
 std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
   std::string html;
-  const auto add = [&](const auto& section) {
+  const auto made = [](const auto& section) -> std::string {
     try {
-      html += section();
+      return section();
     } catch (const Error& error) {
-      html += html_paragraph(error.what());
+      return html_paragraph(error.what());
     }
   };
+  const auto add = [&](const auto& section) { html += made(section); };
   add([&] {
     ReadModel read(run);
     const TaskRule& task = task_rule(read.loaded.state.config);
-    html += facts(read, say);
-    if (read.task->eval_batches(Part::val) == 0) return std::string();
+    const std::string missing = made([&] { return read_text(run, read), std::string(); });
+    html += facts(read, say) + missing;
+    if (!read.task) return std::string();
+    if (read.task->eval_batches(Part::val) == 0)
+      return html_paragraph(
+          say("There is no validation text that the model could read.", "モデルに読ませる検証テキストがない。"));
     if (task.labels) return confusion(read, say);
     read_validation(run, read);
     if (task.predicts_next) add([&] { return surprise(read, say) + by_position(read, say); });

@@ -60,6 +60,13 @@ void read_sampling(JsonBody& body, Sampling& sampling) {
   const Sampler valid(sampling);
 }
 
+bool asks_for_usage(const Json& options) {
+  const auto usage = options.find("include_usage");
+  check(options.is_object() && options.size() == 1 && usage != options.end() && usage->is_boolean(),
+        "stream_options: must be an object with include_usage, true or false; got {}", shown_json(options));
+  return usage->get<bool>();
+}
+
 // A token that is no text of its own is named by its bytes, so that no two have the same name: bytes:\xe3\x81.
 std::string token_name(std::string_view bytes) {
   if (!invalid_utf8(bytes)) return std::string(bytes);
@@ -89,8 +96,7 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
         "max_tokens: texts, their tokens and alternatives must be at most {} in all; ask for fewer", kMaxAnswerEntries);
   request.echo = body.flag("echo");
   request.stream = body.flag("stream");
-  if (const Json* const options = body.find("stream_options"))
-    request.include_usage = options->is_object() && options->value("include_usage", Json()) == true;
+  if (const Json* const options = body.find("stream_options")) request.include_usage = asks_for_usage(*options);
   body.find("user");  // which has no effect
   body.require_no_others();
   return request;

@@ -82,19 +82,27 @@ void EventStreams::send_lines(Stream& stream) {
   const struct stat status = file.status();
   if ((stream.file != 0 && stream.file != status.st_ino) || stream.cursor > status.st_size ||
       !begins_line(file, stream.cursor)) {
-    stream.cursor = 0;
+    stream.cursor = stream.skipped = 0;
     stream.exchange->write("event: reset\ndata: {}\n\n");
   }
   stream.file = status.st_ino;
   std::string block(kMaxLineBytes, '\0'), events;
-  while (stream.cursor < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
-    const auto start = static_cast<std::uint64_t>(stream.cursor);
+  while (stream.cursor + stream.skipped < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
+    const auto start = static_cast<std::uint64_t>(stream.cursor + stream.skipped);
     const std::size_t n = file.read_at(start, {reinterpret_cast<std::byte*>(block.data()), block.size()});
     const std::string_view read(block.data(), n);
     std::size_t at = 0;
+    if (stream.skipped > 0) {
+      if (n == 0) break;
+      const std::size_t end = read.find('\n');
+      stream.skipped += static_cast<std::int64_t>(std::min(end, n));
+      if (end != std::string_view::npos) stream.cursor += std::exchange(stream.skipped, 0) + 1;
+      continue;
+    }
     for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1)
       events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, read.substr(at, end - at));
-    if (at == 0) break;  // a line that is still being written
+    if (at == 0 && n < block.size()) break;  // a line that is still being written
+    if (at == 0) stream.skipped = static_cast<std::int64_t>(n);
     stream.cursor += static_cast<std::int64_t>(at);
     stream.exchange->write(events);
     stream.idle = 0;

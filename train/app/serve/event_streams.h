@@ -27,7 +27,8 @@ class EventStreams {
     RunDirectory run;
     std::int64_t cursor;
     std::shared_ptr<HttpExchange> exchange;
-    ino_t file = 0;  // which was read last; a resumed run replaces it
+    std::int64_t skipped = 0;  // bytes from the cursor on, of a line that is too long
+    ino_t file = 0;            // which was read last; a resumed run replaces it
     bool started = false;
     int idle = 0;  // calls of follow() since something was sent
   };

@@ -17,7 +17,7 @@ namespace {
 using HttpClock = std::chrono::steady_clock;
 
 constexpr unsigned kSendSeconds = 30;  // without any progress, until a client that does not read is cut off
-constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kTick{250}, kFarewell{1000}, kFarewellTick{20};
 constexpr std::size_t kStreamBlock = 16 << 10;
 constexpr std::size_t kMaxUnsent = 4 << 20;  // of a client that does not read
 
@@ -199,7 +199,15 @@ HttpServer::~HttpServer() {
   for (const Exchange& exchange : open) {
     if (exchange) exchange->refuse(HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends"));
   }
+  // So that clients that read receive it.
+  for (auto left = kFarewell / kFarewellTick; left > 0 && has_open_exchange(); --left)
+    std::this_thread::sleep_for(kFarewellTick);
   MHD_stop_daemon(daemon_);
+}
+
+bool HttpServer::has_open_exchange() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(clients_, [](const auto& client) { return client.second.exchange != nullptr; });
 }
 
 std::string HttpServer::url() const { return fmt::format("http://{}:{}/", host_of(options_.address), options_.port); }

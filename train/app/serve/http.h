@@ -122,6 +122,7 @@ class HttpServer {
   const HttpRoute* route(std::string_view method, std::string_view path) const;
   std::string methods(std::string_view path) const;
   void keep_time();
+  bool has_open_exchange();
 
   HttpOptions options_;
   std::vector<HttpRoute> routes_;

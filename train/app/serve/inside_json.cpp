@@ -81,7 +81,8 @@ InsideRequest parse_inside_request(std::string_view text) {
   options.layer = body.number("layer", options.layer, 0, kMaxCount);
   options.head = body.number("head", options.head, 0, kMaxCount);
   options.top = body.number("top", options.top, 1, kMaxInsideTop);
-  options.temperature = body.number("temperature", options.temperature, 0, kMaxCount);
+  constexpr double kMinTemperature = 1e-6;  // logits that are divided by it stay finite
+  options.temperature = body.number("temperature", options.temperature, kMinTemperature, kMaxCount);
   body.require_no_others();
   return request;
 }

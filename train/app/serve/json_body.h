@@ -23,7 +23,9 @@ inline std::string shown_json(const Json& value) {
 class JsonBody {
  public:
   explicit JsonBody(std::string_view body) {
-    constexpr int kMaxDepth = 4;  // what is nested deeper than any field is dropped at once
+    // What is nested deeper than any field is left out: to write it into a message would take a level of the stack for
+    // each of its levels.
+    constexpr int kMaxDepth = 4;
     try {
       fields_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxDepth; });
     } catch (const Json::exception& error) {
@@ -64,8 +66,8 @@ class JsonBody {
   /// After all fields: refuses a name that has not been asked for.
   void require_no_others() const {
     for (const auto& [name, value] : fields_.items())
-      check(std::ranges::find(known_, name) != known_.end(), "{}: is no field of this request; must be one of {}",
-            truncate_for_message(name), fmt::join(known_, ", "));
+      check(value.is_null() || std::ranges::find(known_, name) != known_.end(),
+            "{}: is no field of this request; must be one of {}", truncate_for_message(name), fmt::join(known_, ", "));
   }
 
  private:

@@ -43,16 +43,24 @@ Json describe(const std::string& name, const RunDirectory& run) {
 
 }  // namespace
 
-ServedRuns::ServedRuns(const std::string& path) : path_(path), single_(RunDirectory(path).exists()) {
+ServedRuns::ServedRuns(const std::string& path) : path_(path) {
   check(is_directory(path), "{}: there is no such directory; give a run, or a directory that contains runs", path);
+  if (RunDirectory(path).exists()) single_ = name_of(path);
   check(!paths().empty(), "{}: contains no run; train one first, with maki train", path);
 }
 
 ServedRuns::Paths ServedRuns::paths() const {
-  if (single_) return {{name_of(path_), path_}};
   Paths runs;
+  if (single_) {
+    if (RunDirectory(path_).exists()) runs.emplace(*single_, path_);
+    return runs;
+  }
   for (const std::string& name : file_names(path_)) {
-    if (RunDirectory(path_ + "/" + name).exists()) runs.emplace(name, path_ + "/" + name);
+    try {
+      if (RunDirectory(path_ + "/" + name).exists()) runs.emplace(name, path_ + "/" + name);
+    } catch (const Error&) {
+      // A directory that this user may not read.
+    }
   }
   return runs;
 }

@@ -32,7 +32,7 @@ class ServedRuns {
   Paths paths() const;
 
   std::string path_;
-  bool single_;
+  std::optional<std::string> single_;  // the name of the run that was given, if it was one
 };
 
 }  // namespace maki

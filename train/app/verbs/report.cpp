@@ -8,8 +8,10 @@
 #include "train/app/draw/words.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/report/sections.h"
 #include "train/app/verbs.h"
+#include "train/run/container.h"
 
 namespace maki {
 namespace {
@@ -38,12 +40,23 @@ std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
   return fmt::format("{}/report-{}.html", run.path, run.state.step);
 }
 
+std::vector<std::string> inputs_of(const ReportOptions& o) {
+  std::vector<std::string> inputs;
+  for (const std::string& run : o.runs) {
+    ReadingOptions reading;
+    reading.run = run;
+    for (const auto& paths : {reading.inputs(), corpus_of(run)})
+      inputs.insert(inputs.end(), paths.begin(), paths.end());
+  }
+  return inputs;
+}
+
 int report(const ReportOptions& o) {
   const PageLanguage language(language_of(o));
   std::vector<MeasuredRun> runs;
   for (const std::string& path : o.runs) runs.push_back(read_measured_run(path));
   const std::string out = out_of(o, runs.front());
-  const OutputPath place{out, o.force, {}};
+  const OutputPath place{out, o.force, inputs_of(o)};
   require_file_place(place);  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
   const std::string page = html_page(title, language, report_sections(runs, language));

@@ -269,8 +269,15 @@ async function listen(query, signal) {
     await wait(pause);
   }
 }
+function parsed(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};  // a line that was cut off
+  }
+}
 function take({ event, id, data }) {
-  const line = JSON.parse(data);
+  const line = parsed(data);
   if (event === 'reset') record = { ...emptyRecord(), start: record.start };
   if (event === 'start') record.start = line;
   if (id) record.cursor = Number(id);
