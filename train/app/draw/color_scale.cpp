@@ -50,13 +50,15 @@ double round_step(double least) {
 }  // namespace
 
 std::vector<double> round_ticks(double low, double high) {
-  constexpr double kMaxIntervals = 6;
+  constexpr int kMaxIntervals = 6;
   const double step = round_step((high - low) / kMaxIntervals);
   // The end of a scale, such as 0.6, is not missed because of a rounding error.
   const double most = high + kRoundingError * (high - low);
+  const double first = std::ceil(low / step - kRoundingError);
   std::vector<double> values;
-  for (double k = std::ceil(low / step - kRoundingError); k * step <= most; ++k)
-    values.push_back(k == 0 ? 0 : k * step);  // not -0
+  // Between numbers that are so large and so near that no double is between them, all ticks are the same.
+  for (int i = 0; i <= kMaxIntervals && (first + i) * step <= most; ++i)
+    values.push_back(first + i == 0 ? 0 : (first + i) * step);  // not -0
   return values;
 }
 

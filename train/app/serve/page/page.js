@@ -269,13 +269,7 @@ async function listen(query, signal) {
     await wait(pause);
   }
 }
-function parsed(text) {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};  // a line that was cut off
-  }
-}
+function parsed(text) { try { return JSON.parse(text) ?? {}; } catch { return {}; } }  // a line that was cut off
 function take({ event, id, data }) {
   const line = parsed(data);
   if (event === 'reset') record = { ...emptyRecord(), start: record.start };
