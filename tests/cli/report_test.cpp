@@ -187,6 +187,18 @@ TEST_CASE("a report of few or strange measurements says what is missing") {
   REQUIRE(report_of({run}).size() < 300'000);
 }
 
+TEST_CASE("a validation loss is drawn at its own step, which need not be a logged one") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run");
+  write_bytes(run + "/metrics.jsonl", R"({"kind":"train","step":10,"loss":3,"elapsed_seconds":1})"
+                                      "\n"
+                                      R"({"kind":"eval","step":11,"train_loss":3,"val_loss":3})"
+                                      "\n"
+                                      R"({"kind":"train","step":20,"loss":2,"elapsed_seconds":2})"
+                                      "\n");
+  REQUIRE(page_has(report_of({run}), "cx=\"87.8\""));  // a tenth of the width of 358 from its left end at 52
+}
+
 TEST_CASE("a report tells from which text it shows a part, and how to begin with the same weights") {
   const TemporaryFolder folder;
   const std::string run = run_to_report(folder, "run", {"--val-fraction", "0"}), page = report_of({run});

@@ -137,9 +137,12 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
     for (std::size_t k = 0; k < smooth.size(); ++k) smooth[k].second = means[k];
     Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : color};
     for (const EvalPoint& point : history.validations()) {
+      if (history.steps().empty()) break;
       const auto at =
           std::ranges::find_if(history.steps(), [&](const auto& line) { return line.step.step >= point.step; });
-      if (at != history.steps().end()) validation.points.emplace_back(x(*at), point.loss);
+      LoggedStep line = at == history.steps().end() ? history.steps().back() : *at;  // for its time
+      line.step.step = point.step;
+      validation.points.emplace_back(x(line), point.loss);
     }
     if (alone)
       chart.series.push_back({say("training, single steps", "訓練（ステップごと）"), raw, Series::Style::faint, 0});
