@@ -228,16 +228,17 @@ TEST_CASE("a run that cannot be read hides no other", "[serve_test]") {
   });
 }
 
-TEST_CASE("events pass over a line that is longer than any measurement", "[serve_test]") {
+TEST_CASE("events pass over lines that are no measurements", "[serve_test]") {
   const TrainedRun run;
   const std::string metrics = run.path + "/metrics.jsonl", next = R"({"kind":"train","step":31,"loss":1.5})";
-  write_bytes(metrics, read_text(metrics) + std::string(1'000'000, 'x') + "\n" + next + "\n");
+  write_bytes(metrics, read_text(metrics) + std::string(1'000'000, 'x') + "\nxxx\r\nnull\n\n{\"a\"\n" + next + "\n");
   serve({run.path}, [&](int port, const std::string&) {
     const Connection connection(port);
     connection.send("GET /api/events?run=run HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const std::string seen = connection.read_until(next);
     REQUIRE_THAT(seen, ContainsSubstring("data: " + next));
-    REQUIRE_THAT(seen, !ContainsSubstring("xxx"));
+    for (const char* const other : {"xxx", "data: null", "data: \n", "data: {\"a\""})
+      REQUIRE_THAT(seen, !ContainsSubstring(other));
   });
 }
 

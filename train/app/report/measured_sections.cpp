@@ -5,6 +5,8 @@
 
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
+#include "train/app/bench/profile.h"
+#include "train/app/bench/step_bench.h"
 #include "train/app/progress.h"
 #include "train/app/report/chart.h"
 #include "train/app/report/sections.h"
@@ -256,6 +258,34 @@ std::string samples(const RunHistory& history, const PageLanguage& say) {
   return html_section(say("Samples", "生成例"), html);
 }
 
+// Where the time of a step goes, measured now, if that takes no time worth speaking of.
+std::string op_times(const MeasuredRun& run, const PageLanguage& say) try {
+  constexpr std::int64_t kSteps = 3;
+  constexpr double kMostSeconds = 0.3;
+  if (run.history.steps().empty() || run.state.step == 0) return "";
+  if (kSteps * run.history.elapsed_seconds() / static_cast<double>(run.state.step) > kMostSeconds)
+    return html_paragraph(
+        say("maki bench shows where the time of a step goes.", "1 ステップの時間の内訳は maki bench で見られる。"));
+  Workload workload{run.state.config, run.state.vocab_size};
+  workload.config.ngram_prior = 0;
+  StepBench bench(workload);
+  bench.step();
+  const std::vector<ProfileRow> profile = profile_steps(bench.trainer(), kSteps);
+  double all = 0;
+  for (const ProfileRow& row : profile) all += row.seconds;
+  std::vector<TableRow> rows = {{say("op", "演算"), {say("pass", "向き"), "ms", "%"}}};
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, profile.size()); ++i)
+    rows.push_back({profile[i].op,
+                    {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
+                     fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
+  return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
+                      html_paragraph(say("Measured on this machine, when the report was made.",
+                                         "この報告を作ったときに、この計算機で測った。")) +
+                          html_table(rows, /*has_head=*/true));
+} catch (const Error& error) {
+  return html_paragraph(error.what());
+}
+
 }  // namespace
 
 std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
@@ -266,7 +296,9 @@ std::string report_sections(const std::vector<MeasuredRun>& runs, const PageLang
   html += measured ? loss_charts(runs, say) + optimization(runs, say)
                    : html_paragraph(say("There are no curves, because fewer than two steps were logged.",
                                         "記録されたステップが 2 つ未満なので、曲線はない。"));
-  if (alone) html += layers(first.history, say) + samples(first.history, say) + model_sections(first, say);
+  if (alone)
+    html +=
+        layers(first.history, say) + samples(first.history, say) + model_sections(first, say) + op_times(first, say);
   return html;
 }
 

@@ -9,13 +9,10 @@
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
-#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
 #include "nn/models/encoder.h"
-#include "train/app/bench/profile.h"
-#include "train/app/bench/step_bench.h"
 #include "train/app/draw/attention_figure.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
@@ -326,32 +323,6 @@ std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
   return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));
 }
 
-// Where the time of a step goes, measured now, if that takes no time worth speaking of.
-std::string op_times(const MeasuredRun& run, const PageLanguage& say) {
-  constexpr std::int64_t kSteps = 3;
-  constexpr double kMostSeconds = 0.3;
-  if (run.history.steps().empty() || run.state.step == 0) return "";
-  if (kSteps * run.history.elapsed_seconds() / static_cast<double>(run.state.step) > kMostSeconds)
-    return html_paragraph(
-        say("maki bench shows where the time of a step goes.", "1 ステップの時間の内訳は maki bench で見られる。"));
-  Workload workload{run.state.config, run.state.vocab_size};
-  workload.config.ngram_prior = 0;
-  StepBench bench(workload);
-  bench.step();
-  const std::vector<ProfileRow> profile = profile_steps(bench.trainer(), kSteps);
-  double all = 0;
-  for (const ProfileRow& row : profile) all += row.seconds;
-  std::vector<TableRow> rows = {{say("op", "演算"), {say("pass", "向き"), "ms", "%"}}};
-  for (std::size_t i = 0; i < std::min<std::size_t>(10, profile.size()); ++i)
-    rows.push_back({profile[i].op,
-                    {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
-                     fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
-  return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
-                      html_paragraph(say("Measured on this machine, when the report was made.",
-                                         "この報告を作ったときに、この計算機で測った。")) +
-                          html_table(rows, /*has_head=*/true));
-}
-
 std::string facts(const ReadModel& read, const PageLanguage& say) {
   std::vector<TableRow> rows = {
       {say("checkpoint", "チェックポイント"), {fmt::format("{} ({})", read.loaded.path, read.loaded.state.step)}},
@@ -394,7 +365,6 @@ std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
     add([&] { return positions(read, say) + neighbours(read, say); });
     return std::string();
   });
-  add([&] { return op_times(run, say); });
   return html;
 }
 

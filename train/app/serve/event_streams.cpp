@@ -100,7 +100,8 @@ void EventStreams::send_lines(Stream& stream) {
       continue;
     }
     for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1)
-      events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, read.substr(at, end - at));
+      if (const std::string_view line = read.substr(at, end - at); read_metrics_line(line))
+        events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, line);
     if (at == 0 && n < block.size()) break;  // a line that is still being written
     if (at == 0) stream.skipped = static_cast<std::int64_t>(n);
     stream.cursor += static_cast<std::int64_t>(at);

@@ -269,9 +269,8 @@ async function listen(query, signal) {
     await wait(pause);
   }
 }
-function parsed(text) { try { return JSON.parse(text) ?? {}; } catch { return {}; } }  // a line that was cut off
 function take({ event, id, data }) {
-  const line = parsed(data);
+  const line = JSON.parse(data);
   if (event === 'reset') record = { ...emptyRecord(), start: record.start };
   if (event === 'start') record.start = line;
   if (id) record.cursor = Number(id);
