@@ -235,6 +235,10 @@ TEST_CASE("the picture of sinusoidal positions is well-formed for every size, an
     require_well_formed(xml);
     REQUIRE(count(xml, "nan") == 0);
     REQUIRE(count(xml, "inf") == 0);
+    for (std::size_t at = 0; (at = xml.find("<g transform=\"translate(", at)) != xml.npos; ++at) {
+      const std::size_t y = xml.find(' ', xml.find('(', at)) + 1;
+      REQUIRE(std::stod(xml.substr(y)) > 62);  // below title and subtitle
+    }
     for (const std::string& line : lines_of(positions_text(facts, words_in("en")))) REQUIRE(display_width(line) <= 80);
   }
   const std::string odd = positions_text(position_facts(2, 3, 100), words_in("en")),
