@@ -29,7 +29,7 @@ bool ComparedField::differs() const {
   return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end();
 }
 
-std::vector<std::string> corpus_of(const std::string& run) {
+std::vector<std::string> sources_of_run(const std::string& run) {
   try {
     return stored_config(run).value_or(Config()).corpus;
   } catch (const Error&) {

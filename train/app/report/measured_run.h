@@ -19,7 +19,7 @@ struct MeasuredRun {
   std::optional<BestPointer> best;
 };
 /// The sources of the text of its training; none if its configuration names none, or cannot be read.
-std::vector<std::string> corpus_of(const std::string& run);
+std::vector<std::string> sources_of_run(const std::string& run);
 /// Throws what choose_checkpoint() throws.
 MeasuredRun read_measured_run(const std::string& path);
 

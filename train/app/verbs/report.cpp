@@ -45,7 +45,7 @@ std::vector<std::string> inputs_of(const ReportOptions& o) {
   for (const std::string& run : o.runs) {
     ReadingOptions reading;
     reading.run = run;
-    for (const auto& paths : {reading.inputs(), corpus_of(run)})
+    for (const auto& paths : {reading.inputs(), sources_of_run(run)})
       inputs.insert(inputs.end(), paths.begin(), paths.end());
   }
   return inputs;
