@@ -4,6 +4,7 @@
 #include "train/app/report/style.h"
 
 namespace maki {
+
 std::string html_text(std::string_view text) {
   std::string lines;
   for (std::size_t begin = 0;; ++begin) {

@@ -1,13 +1,10 @@
 #include "train/app/report/measured_run.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <functional>
 
 #include "data/io/file.h"
-#include "data/io/number.h"
 #include "data/io/printable.h"
-#include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/run/container.h"
@@ -56,17 +53,6 @@ std::pair<std::vector<ComparedField>, std::vector<ComparedField>> compare_config
   }
   const auto equal = std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.differs(); });
   return {{rows.begin(), equal}, {equal, rows.end()}};
-}
-
-std::vector<ComparedField> compare_results(const std::vector<MeasuredRun>& runs) {
-  const auto validation = [](const MeasuredRun& run) -> std::string {
-    return run.best ? fmt::format("{:.4f} at step {}", run.best->loss, with_separators(run.best->step)) : "none";
-  };
-  return {field_of(runs, "", [](const MeasuredRun& run) { return run.path; }),
-          field_of(runs, "step", [](const MeasuredRun& run) { return with_separators(run.state.step); }),
-          field_of(runs, "best validation loss", validation),
-          field_of(runs, "training time",
-                   [](const MeasuredRun& run) { return format_duration(run.history.elapsed_seconds()); })};
 }
 
 }  // namespace maki

@@ -32,7 +32,5 @@ struct ComparedField {
 /// The text and the training fields: those in which the runs differ, and those that are equal.
 std::pair<std::vector<ComparedField>, std::vector<ComparedField>> compare_configurations(
     const std::vector<MeasuredRun>& runs);
-/// Path, step, best validation loss and training time; the name of the path is empty.
-std::vector<ComparedField> compare_results(const std::vector<MeasuredRun>& runs);
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <fmt/ranges.h>
 #include <functional>
 

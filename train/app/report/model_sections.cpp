@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <tuple>
@@ -327,7 +326,7 @@ std::string facts(const ReadModel& read, const PageLanguage& say) {
   std::vector<TableRow> rows = {
       {say("checkpoint", "チェックポイント"), {fmt::format("{} ({})", read.loaded.path, read.loaded.state.step)}},
       {say("hash of its values", "値のハッシュ"), {hash_of_values(read.loaded.store)}}};
-  constexpr double kMostNewWords = 0.5;  // more are new in a text without spaces, of which lines are the words
+  constexpr double kMostNewWords = 0.5;  // more are new only where words are not divided by spaces
   if (read.new_words < kMostNewWords)
     rows.push_back({say("new words", "新しい単語"),
                     {say("{:.1f} % of those in the last tenth of the text",

@@ -120,11 +120,9 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
 
 bool CompletionAnswer::abandoned() const { return failed_ || exchange_->gone(); }
 
-bool CompletionAnswer::score_next() {
-  if (scored_ == prompts_.size()) return false;
+void CompletionAnswer::score_next() {
   Prompt& prompt = prompts_[scored_++];
   if (!prompt.text.empty()) prompt.scores = score_tokens(*model_, prompt.ids, *request_.text.log_probabilities);
-  return true;
 }
 
 void CompletionAnswer::begin(TextTurns& turns) {
@@ -159,7 +157,7 @@ void CompletionAnswer::finish() {
   exchange_->answer(MHD_HTTP_OK, kJsonType, json_text(completion_json(head_, parts, &usage_)));
 }
 
-void CompletionAnswer::fail(const std::exception& error) {
+void CompletionAnswer::fail(const HttpError& error) {
   failed_ = true;
   exchange_->refuse(error);
 }

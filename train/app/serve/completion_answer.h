@@ -22,11 +22,13 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
 
   /// Whether nobody waits for the rest: the client has gone, does not read, or has been refused.
   bool abandoned() const;
-  /// Computes the log-probabilities of the next prompt of which they are wanted. Returns false if there is none.
-  bool score_next();
-  /// Begins the answer, and adds its texts to those that are generated. Requires: score_next() has returned false.
+  /// Whether there are prompts whose log-probabilities are wanted and not computed yet.
+  bool has_unscored() const { return scored_ < prompts_.size(); }
+  /// Computes those of the next one. Requires: has_unscored().
+  void score_next();
+  /// Begins the answer, and adds its texts to those that are generated. Requires: has_unscored() is false.
   void begin(TextTurns& turns);
-  void fail(const std::exception& error);
+  void fail(const HttpError& error);
 
  private:
   struct Prompt {

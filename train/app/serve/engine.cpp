@@ -78,24 +78,26 @@ void Engine::compute(const Waiting& waiting) {
   if (waiting.exchange->gone()) return;
   try {
     waiting.compute(model(waiting.model));
-  } catch (const std::exception& error) {
-    waiting.exchange->refuse(error);
+  } catch (const std::exception&) {
+    waiting.exchange->refuse(error_for_client());
   }
 }
 
-// One prompt of one request, so that texts go on in between; and all requests of which none is left begin.
+// Scores one prompt of one request, so that texts go on in between, and begins every request that has none left.
 void Engine::score() {
   bool scored = false;
   std::erase_if(scoring_, [&](const std::shared_ptr<CompletionAnswer>& answer) {
     if (answer->abandoned()) return true;
     try {
-      scored = scored || answer->score_next();
-      if (!scored) answer->begin(turns_);
-      return !scored;
-    } catch (const std::exception& error) {
-      answer->fail(error);
-      return true;
+      if (answer->has_unscored()) {
+        if (!std::exchange(scored, true)) answer->score_next();
+        return false;
+      }
+      answer->begin(turns_);
+    } catch (const std::exception&) {
+      answer->fail(error_for_client());
     }
+    return true;
   });
 }
 

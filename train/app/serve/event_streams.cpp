@@ -72,7 +72,7 @@ bool EventStreams::follow(Stream& stream) {
   } catch (const std::exception&) {
     // The file is being replaced, or cannot be read: tried again the next time.
   }
-  // So that nobody between closes an idle connection.
+  // A line now and then, because proxies close a connection on which nothing is sent.
   if (++stream.idle % kCallsUntilComment == 0) stream.exchange->write(":\n\n");
   return true;
 }

@@ -51,16 +51,6 @@ std::string error_json(int status, const char* sentence) {
   return json_text(Json{{"error", {{"message", sentence}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}});
 }
 
-int status_of(const std::exception& error) {
-  if (const auto* const refused = dynamic_cast<const HttpError*>(&error)) return refused->status;
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-      dynamic_cast<const OutOfMemoryError*>(&error) != nullptr)
-    return MHD_HTTP_SERVICE_UNAVAILABLE;
-  const bool of_request =
-      dynamic_cast<const Error*>(&error) != nullptr && dynamic_cast<const CheckpointError*>(&error) == nullptr;
-  return of_request ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR;
-}
-
 std::string header(MHD_Connection* connection, const char* name) {
   const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? "" : value;
@@ -84,6 +74,24 @@ int socket_of(MHD_Connection* connection) {
 }
 
 }  // namespace
+
+HttpError error_for_client() {
+  try {
+    throw;
+  } catch (const HttpError& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {MHD_HTTP_SERVICE_UNAVAILABLE, "there is not enough memory for this request; try again later"};
+  } catch (const OutOfMemoryError& error) {
+    return {MHD_HTTP_SERVICE_UNAVAILABLE, error.what()};
+  } catch (const CheckpointError& error) {
+    return {MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()};
+  } catch (const Error& error) {
+    return {MHD_HTTP_BAD_REQUEST, error.what()};
+  } catch (const std::exception& error) {
+    return {MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()};
+  }
+}
 
 bool is_own_host(std::string_view host, const std::string& address) {
   const std::size_t end = host.find_last_not_of("0123456789");
@@ -126,10 +134,9 @@ void HttpExchange::end() {
   wake();
 }
 
-void HttpExchange::refuse(const std::exception& error) {
-  const int status = status_of(error);
-  const std::string body = error_json(status, error.what());
-  answer(status, kJsonType, body);
+void HttpExchange::refuse(const HttpError& error) {
+  const std::string body = error_json(error.status, error.what());
+  answer(error.status, kJsonType, body);
   write("data: " + body + "\n");  // nothing, unless a stream has begun
   end();
 }
@@ -266,9 +273,9 @@ MHD_Result HttpServer::begin(MHD_Connection* connection, const std::string& path
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add, &(*exchange)->request_);
     *state = exchange.release();
     return MHD_YES;
-  } catch (const std::exception& error) {
-    const int status = status_of(error);
-    return queue(connection, status, kJsonType, whole(error_json(status, error.what())), methods(path));
+  } catch (const std::exception&) {
+    const HttpError error = error_for_client();
+    return queue(connection, error.status, kJsonType, whole(error_json(error.status, error.what())), methods(path));
   }
 }
 
@@ -312,8 +319,8 @@ void HttpServer::dispatch(MHD_Connection* connection, std::string_view method, c
     if (exchange->request_.body.size() > kMaxHttpBody)
       throw HttpError(MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
     route(method, exchange->request_.path)->handle(exchange->request_, exchange);
-  } catch (const std::exception& error) {
-    exchange->refuse(error);
+  } catch (const std::exception&) {
+    exchange->refuse(error_for_client());
   }
 }
 

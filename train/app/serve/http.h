@@ -26,6 +26,10 @@ class HttpError : public Error {
   int status;
 };
 
+/// What the exception that is being handled says to a client: the status is 400 for an Error, and 5xx if the fault is
+/// not that of the request. Requires: called by a handler of an exception.
+HttpError error_for_client();
+
 struct HttpRequest {
   std::string path, body, last_event_id;
   std::map<std::string, std::string, std::less<>> query;
@@ -43,9 +47,8 @@ class HttpExchange {
   void begin_stream();
   void write(std::string_view part);
   void end();
-  /// Answers {"error":{"message","type","param":null,"code":null}}, in a stream as its last event. The status is that
-  /// of an HttpError, 400 for another Error, and 5xx if the fault is not that of the request.
-  void refuse(const std::exception& error);
+  /// Answers {"error":{"message","type","param":null,"code":null}}, in a stream as its last event.
+  void refuse(const HttpError& error);
 
   /// Whether the client has closed the connection, or does not read what it asked for. Such an exchange is closed.
   bool gone();

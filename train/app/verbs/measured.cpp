@@ -18,6 +18,19 @@
 namespace maki {
 namespace {
 
+// The paths first, whose row has no name.
+std::vector<ComparedField> results_of(const std::vector<MeasuredRun>& runs) {
+  std::vector<ComparedField> rows = {{"", {}}, {"step", {}}, {"best validation loss", {}}, {"training time", {}}};
+  for (const MeasuredRun& run : runs) {
+    const std::string best =
+        run.best ? fmt::format("{:.4f} at step {}", run.best->loss, with_separators(run.best->step)) : "none";
+    const std::string cells[] = {escape_unprintable(run.path), with_separators(run.state.step), best,
+                                 format_duration(run.history.elapsed_seconds())};
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].values.push_back(cells[i]);
+  }
+  return rows;
+}
+
 // With `once`, only the value of the first run.
 void print_rows(const std::vector<ComparedField>& rows, const std::vector<std::size_t>& widths, bool once) {
   for (const ComparedField& row : rows) {
@@ -105,7 +118,7 @@ void compare_runs(const std::vector<std::string>& paths, bool json) {
     for (const MeasuredRun& run : runs) all["runs"].push_back(to_json(run));
     return print_result(json_text(all, 2));
   }
-  const std::vector<ComparedField> results = compare_results(runs);
+  const std::vector<ComparedField> results = results_of(runs);
   rows.insert(rows.begin(), results.front());  // the paths
   rows.insert(rows.end(), results.begin() + 1, results.end());
   std::vector<std::size_t> widths(runs.size() + 1);

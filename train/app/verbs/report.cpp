@@ -1,4 +1,5 @@
 // maki report RUN… [options]: a page that shows what runs have measured and what a model has learned.
+#include <cstdlib>
 #include <fmt/ranges.h>
 #include <memory>
 
@@ -11,7 +12,6 @@
 #include "train/app/reading.h"
 #include "train/app/report/sections.h"
 #include "train/app/verbs.h"
-#include "train/run/container.h"
 
 namespace maki {
 namespace {
