@@ -250,10 +250,10 @@ Tensor& ParameterStore::gradients() {
   return gradients_;
 }
 
-void ParameterStore::clear_gradients() noexcept {
+void ParameterStore::clear_gradients(std::int64_t index) noexcept {
   for (const auto& parameter : parameters_) {
     parameter->written_ = false;
-    parameter->row_gradients_.clear();
+    parameter->row_gradients_.begin(index);
   }
 }
 

@@ -177,7 +177,8 @@ class ParameterStore {
   Tensor& gradients();
   /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory. The
   /// gradients of ParamGroup::rows are dropped; gradients(), take_gradients() and set_gradients() leave them alone.
-  void clear_gradients() noexcept;
+  /// `index` is that of the next backward pass among those whose gradients are summed (RowGradients::begin()).
+  void clear_gradients(std::int64_t index = 0) noexcept;
   /// Returns gradients() and continues with another buffer in which nothing is written. Throws as gradients() does, and
   /// OutOfMemoryError.
   Tensor take_gradients();

@@ -46,28 +46,8 @@ RowGradient sum_of_rows(const RowGradient& a, const RowGradient& b) {
   return {room.slice_flat(0, Shape{count}), values};
 }
 
-void RowGradients::add(RowGradient gradient) {
-  for (RowGradient& level : levels_) {
-    if (!level) {
-      level = std::move(gradient);
-      return;
-    }
-    gradient = sum_of_rows(std::exchange(level, RowGradient()), gradient);
-  }
-  levels_.push_back(std::move(gradient));
-}
+void RowGradients::add(RowGradient gradient, int level) { tree_.push(std::move(gradient), sum_of_rows, level); }
 
-// Higher levels hold earlier gradients, so they are the left operands.
-RowGradient RowGradients::sum() const {
-  RowGradient sum;
-  for (const RowGradient& level : levels_) {
-    if (level) sum = sum ? sum_of_rows(level, sum) : level;
-  }
-  return sum;
-}
-
-void RowGradients::clear() noexcept {
-  for (RowGradient& level : levels_) level = {};
-}
+RowGradient RowGradients::sum() const { return tree_.empty() ? RowGradient() : tree_.total(sum_of_rows); }
 
 }  // namespace maki

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "autograd/core/sum_tree.h"
 #include "autograd/tensor.h"
 
 namespace maki {
@@ -27,14 +27,15 @@ RowGradient sum_of_rows(const RowGradient& a, const RowGradient& b);
 /// micro-batches are: ((g0 + g1) + (g2 + g3)) + …
 class RowGradients {
  public:
-  void add(RowGradient gradient);
-  /// The sum of what was added since clear(); empty if nothing was.
+  void add(RowGradient gradient, int level = 0);
+  /// The sum of what was added since begin(); empty if nothing was.
   RowGradient sum() const;
-  void clear() noexcept;  ///< keeps the memory of its list
+  /// Drops everything. The next gradient has this index; see SumTree.
+  void begin(std::int64_t index = 0) noexcept { tree_.begin(index); }
+  const SumTree<RowGradient>& tree() const { return tree_; }
 
  private:
-  // levels_[l] is empty or the finished sum of 2^l consecutive gradients, like the digits of a binary counter.
-  std::vector<RowGradient> levels_;
+  SumTree<RowGradient> tree_;
 };
 
 }  // namespace maki

@@ -57,7 +57,7 @@ const Machine& machine(std::int64_t threads) {
   static std::map<std::int64_t, Machine> machines;
   const auto [place, fresh] = machines.try_emplace(threads);
   if (fresh) {
-    const Team team(threads);
+    const ThreadTeam team(threads);
     place->second = measure_machine(DType::float32, Precision::float32);
   }
   return place->second;
@@ -68,7 +68,7 @@ void add(const std::string& name, std::function<Prepared()> prepare) {
   for (const std::int64_t size : {std::int64_t{1}, all}) {
     const std::string full_name = fmt::format("{}/threads:{}", name, size);
     benchmark::RegisterBenchmark(full_name.c_str(), [full_name, prepare, size](benchmark::State& state) {
-      const Team team(size);
+      const ThreadTeam team(size);
       run(full_name, prepare, state);
     })->UseRealTime();
     if (all == 1) break;

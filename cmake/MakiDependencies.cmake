@@ -45,6 +45,9 @@ if(MAKI_BUILD_BENCH)
 endif()
 # Optional; on Debian or Ubuntu: libedit-dev.
 pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit)
+# Optional, for training on several machines; on Debian or Ubuntu: libopenmpi-dev or libmpich-dev.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
 # libFuzzer comes with clang.
 if(MAKI_BUILD_FUZZERS)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -82,11 +82,11 @@ function(maki_unity target)
 endfunction()
 
 # One static library per folder: maki_library(<folder> [further sources…]) adds maki_<folder>, exported as maki::<folder>,
-# of all .cpp files below the folder, except those below app/.
+# of all .cpp files below the folder, except those below app/ and modules, which a program loads.
 function(maki_library folder)
   set(target maki_${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/app/")
+  list(FILTER sources EXCLUDE REGEX "/app/|_module\\.cpp$")
   add_library(${target} STATIC ${sources} ${ARGN})
   add_library(maki::${folder} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})

@@ -58,11 +58,19 @@ void CarriedStates::clear() {
   for (const auto& state : states_) state->clear();
 }
 
-Tensor CarriedStates::values() const {
+std::span<Tensor* const> CarriedStates::tensors(std::int64_t begin, std::int64_t end) const {
+  const std::size_t each = tensors_.size() / states_.size();
+  const auto first = static_cast<std::size_t>(begin), last = static_cast<std::size_t>(end);
+  return std::span(tensors_).subspan(first * each, (last - first) * each);
+}
+
+Tensor CarriedStates::values() const { return values(0, std::ssize(states_)); }
+
+Tensor CarriedStates::values(std::int64_t begin, std::int64_t end) const {
   std::int64_t count = 0, at = 0;
-  for (const Tensor* const tensor : tensors_) count += tensor->numel();
+  for (const Tensor* const tensor : tensors(begin, end)) count += tensor->numel();
   Tensor flat = empty({count}, layout_.dtype());
-  for (const Tensor* const tensor : tensors_) {
+  for (const Tensor* const tensor : tensors(begin, end)) {
     dispatch(flat.dtype(), [&]<class T>() { std::ranges::copy(tensor->values<T>(), flat.data<T>() + at); });
     at += tensor->numel();
   }
@@ -70,11 +78,16 @@ Tensor CarriedStates::values() const {
 }
 
 void CarriedStates::restore(const Tensor& values, std::int64_t length) {
-  check(length >= 0 && length <= layout_.capacity() && values.numel() == layout_.numel(length),
+  restore(values, length, 0, std::ssize(states_));
+}
+
+void CarriedStates::restore(const Tensor& values, std::int64_t length, std::int64_t begin, std::int64_t end) {
+  const std::int64_t expected = layout_.numel(length) / std::ssize(states_) * (end - begin);
+  check(length >= 0 && length <= layout_.capacity() && values.numel() == expected,
         "carried state: must have at most {} tokens, and for {} tokens {} elements; got {}", layout_.capacity(), length,
-        layout_.numel(length), values.numel());
+        expected, values.numel());
   std::int64_t at = 0;
-  for (Tensor* const tensor : tensors_) {
+  for (Tensor* const tensor : tensors(begin, end)) {
     // A copy, because a part of a larger block would keep all of it.
     const Tensor part = values.slice_flat(at, tensor->shape().with(1, length)).clone();
     at += part.numel();

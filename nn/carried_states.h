@@ -56,10 +56,14 @@ class CarriedStates {
   /// A copy of all tensors, one after the other: by micro-batch, then in the order of State::tensors(). Requires:
   /// any().
   Tensor values() const;
+  /// The same of micro-batches [begin, end) alone.
+  Tensor values(std::int64_t begin, std::int64_t end) const;
   /// Restores what values() returned when the states held `length` tokens per row. Requires: any(), and values of the
   /// type of the layout. Throws Error, and changes nothing, unless the length is possible and there are
   /// layout().numel(length) values.
   void restore(const Tensor& values, std::int64_t length);
+  /// The same for micro-batches [begin, end) alone, which have their share of these values.
+  void restore(const Tensor& values, std::int64_t length, std::int64_t begin, std::int64_t end);
 
   /// A scope after which the states have the contents that they had before it, unless commit() was called in it: for a
   /// step that is abandoned halfway, and for passes that must not count. At most one exists at a time.
@@ -81,6 +85,8 @@ class CarriedStates {
   };
 
  private:
+  std::span<Tensor* const> tensors(std::int64_t begin, std::int64_t end) const;  // of these micro-batches
+
   CarriedLayout layout_;
   std::vector<std::unique_ptr<State>> states_;
   std::vector<Tensor*> tensors_;  // of all states

@@ -8,13 +8,21 @@
 
 namespace maki {
 
-double global_norm(const Tensor& flat) {
-  const std::int64_t n = flat.numel();
-  Tensor scratch = empty(Shape{kernels::sum_of_squares_scratch(n)}, DType::float64);
-  return dispatch(flat.dtype(), [&]<class T>() {
-    return std::sqrt(kernels::sum_of_squares(n, flat.data<T>(), scratch.data<double>()));
-  });
+static_assert(kNormBlock == kernels::kUpdateBlock);
+
+std::vector<double> squares_of_blocks(const Tensor& flat) {
+  std::vector<double> sums(static_cast<std::size_t>(kernels::sum_of_squares_scratch(flat.numel())));
+  dispatch(flat.dtype(), [&]<class T>() { kernels::sums_of_squares(flat.numel(), flat.data<T>(), sums.data()); });
+  return sums;
 }
+
+double norm_of_blocks(std::span<const double> squares) {
+  double total = 0;
+  for (const double sum : squares) total += sum;
+  return std::sqrt(total);
+}
+
+double global_norm(const Tensor& flat) { return norm_of_blocks(squares_of_blocks(flat)); }
 
 double grad_norm(ParameterStore& store) { return global_norm(store.gradients()); }
 

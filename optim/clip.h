@@ -4,6 +4,9 @@
 // zeros to gradients that were not written, so, like the store, it must be used by one thread at a time.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "autograd/parameter.h"
 #include "autograd/tensor.h"
 
@@ -12,6 +15,12 @@ namespace maki {
 /// The Euclidean norm of all elements, summed in double in a fixed order, so that it is bit-identical for any number of
 /// threads. It is finite if and only if all elements are (in float64: and are below about 1e154 in magnitude).
 double global_norm(const Tensor& flat);
+/// What global_norm() is the root of the sum of: the sums of the squares of each kNormBlock elements, the last of
+/// fewer.
+inline constexpr std::int64_t kNormBlock = 8192;
+std::vector<double> squares_of_blocks(const Tensor& flat);
+/// The norm of a tensor with these squares.
+double norm_of_blocks(std::span<const double> squares);
 /// The norm of all gradients of the store except those of ParamGroup::rows; gradients that were not written count as
 /// zero. Throws Error before the store is sealed.
 double grad_norm(ParameterStore& store);

@@ -1,5 +1,6 @@
 #include "optim/flat_optimizer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace maki {
@@ -15,20 +16,22 @@ std::vector<MomentSpec> FlatOptimizer::moments_of(const Parameter& parameter) co
   return specs;
 }
 
-void FlatOptimizer::update(const OptimizerStep& step) {
+void FlatOptimizer::update(const OptimizerStep& step, FlatRange whole) {
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
-    const FlatRange range = store().range(group);
-    if (store().trainable().size() == 0) break;  // nothing but tables, so there are no flat moments either
+    const FlatRange all = store().range(group);
+    const FlatRange range{std::max(all.begin, whole.begin), std::min(all.end, whole.end)};
+    if (range.size() <= 0) continue;
     const auto part = [&](const Tensor& flat) { return flat.slice_flat(range.begin, Shape{range.size()}); };
     update_.decay = group == ParamGroup::decay;
     update_.value = part(store().values());
     update_.gradient = part(store().gradients());
-    update_.rounded = update_.decay ? store().rounded_memory() : nullptr;
+    const bool complete = range.size() == all.size();  // else the others are rounded once they are known
+    update_.rounded = update_.decay && complete ? store().rounded_memory() : nullptr;
     update_.moments.clear();
     for (std::size_t i = 0; i < flat_moments_.size(); ++i) update_.moments.push_back(part(moments()[i].values));
+    const bool rounds = update_.rounded != nullptr;
     update_group(step, update_);
-    if (update_.decay && update_.rounded == nullptr)
-      store().mark_rounded();  // the update has taken it, or none is kept
+    if (rounds && update_.rounded == nullptr) store().mark_rounded();  // the update has taken it
   }
   update_.value = update_.gradient = {};  // otherwise they would keep blocks alive that the store has replaced
   update_.moments.clear();

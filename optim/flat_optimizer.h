@@ -10,8 +10,8 @@
 
 namespace maki {
 
-/// All parameters of one group: flat tensors of the same length, padding included, which share the memory of the store
-/// and of the moments. Padding is zero in all of them and must stay zero.
+/// All parameters of one group, or a part of them: flat tensors of the same length, padding included, which share the
+/// memory of the store and of the moments. Padding is zero in all of them and must stay zero.
 struct FlatUpdate {
   bool decay = false;  ///< whether weight decay applies to the group
   Tensor value, gradient;
@@ -32,12 +32,13 @@ class FlatOptimizer : public Optimizer {
   /// Every parameter has these moments, in its own shape.
   FlatOptimizer(ParameterStore& store, std::vector<FlatMoment> moments);
 
-  /// Updates one group: called for `decay` and then for `no_decay`, of which one may have no elements.
+  /// Updates one group: called for `decay` and then for `no_decay`.
   virtual void update_group(const OptimizerStep& step, FlatUpdate& group) = 0;
 
  private:
   std::vector<MomentSpec> moments_of(const Parameter& parameter) const final;
-  void update(const OptimizerStep& step) final;
+  bool is_elementwise(const Parameter&) const final { return true; }
+  void update(const OptimizerStep& step, FlatRange range) final;
 
   std::vector<FlatMoment> flat_moments_;
   FlatUpdate update_;  // a member, so that its list keeps its memory and a step allocates none

@@ -74,6 +74,57 @@ void Optimizer::update_rows(double learning_rate, double grad_scale) {
   }
 }
 
+std::vector<FlatRange> Optimizer::divide(int parts) const {
+  const std::int64_t size = store_.trainable().size(), block = kernels::kUpdateBlock;
+  std::vector<FlatRange> ranges;
+  std::int64_t begin = 0;
+  for (std::int64_t part = 1; part <= parts; ++part) {
+    std::int64_t end = part == parts ? size : (size / parts * part + size % parts * part / parts) / block * block;
+    for (const auto& parameter : store_.parameters()) {
+      const std::int64_t first = parameter->offset();
+      const std::int64_t last = first + padded(parameter->shape().numel(), store_.dtype());
+      if (!parameter->has_flat_gradient() || end <= first || end >= last || is_elementwise(*parameter)) continue;
+      end = end - first < last - end ? first : last;
+      break;
+    }
+    end = std::max(begin, end);
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
+}
+
+FlatRange Optimizer::part_of(const MomentLayout& moment, FlatRange range) {
+  FlatRange part{moment.length, 0};
+  for (const MomentLayout::Part& own : moment.parts) {
+    if (!own.parameter->has_flat_gradient()) continue;
+    const std::int64_t first = own.parameter->offset(), size = own.parameter->shape().numel();
+    const std::int64_t begin = std::clamp<std::int64_t>(range.begin - first, 0, size);
+    const std::int64_t end = std::clamp<std::int64_t>(range.end - first, 0, size);
+    if (begin == end) continue;
+    // A moment of another shape than its parameter belongs to a parameter that is never divided.
+    part.begin = std::min(part.begin, own.offset + begin);
+    part.end = own.offset + (end == size ? own.shape.numel() : end);
+  }
+  return part.begin < part.end ? part : FlatRange{};
+}
+
+void Optimizer::keep_shard(OptimizerShard shard) {
+  check(!moments_, "optimizer: a shard must be chosen before the first step");
+  shard_ = std::move(shard);
+}
+
+void Optimizer::drop_other_shards() {
+  if (!shard_ || !moments_) return;
+  const std::int64_t each = size_of(store_.dtype());
+  for (std::size_t i = 0; i < moments_->size(); ++i) {
+    const Moment& moment = (*moments_)[i];
+    const FlatRange all = part_of(moment, store_.trainable()), own = part_of(moment, shard_->range);
+    pages_[i].drop_pages(each * all.begin, each * own.begin);
+    pages_[i].drop_pages(each * own.end, each * all.end);
+  }
+}
+
 void Optimizer::set_row_rate(double factor) {
   check(std::isfinite(factor) && factor >= 0,
         "optimizer: the relative learning rate of rows must be finite and not negative; got {}", factor);
@@ -85,7 +136,14 @@ const std::vector<Moment>& Optimizer::moments() const {
   check(store_.sealed(), "optimizer: the store must be sealed before it is trained; call seal()");
   std::vector<Moment> moments;
   for (MomentLayout& layout : moment_layouts()) {
-    Tensor values = zeros(Shape{layout.length}, store_.dtype());
+    const Shape shape{layout.length};
+    Tensor values;
+    if (shard_) {
+      const Storage& pages = pages_.emplace_back(Storage::of_zero_pages(layout.length * size_of(store_.dtype())));
+      values = Tensor(pages, 0, shape, store_.dtype());
+    } else {
+      values = zeros(shape, store_.dtype());
+    }
     moments.push_back({std::move(layout), std::move(values)});
   }
   return moments_.emplace(std::move(moments));
@@ -109,7 +167,12 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   moments();
   store_.gradients();
   store_.mark_changed();  // before the update, which may run out of memory when it has changed some values
-  update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1});
+  update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1},
+         shard_ ? shard_->range : store_.trainable());
+  if (shard_) {
+    shard_->share();
+    store_.mark_changed();
+  }
   round_values(store_);
   update_rows(learning_rate, grad_scale);
   ++steps_;

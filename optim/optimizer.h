@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,13 @@ struct OptimizerStep {
   std::int64_t number = 1;  ///< counted from 1
 };
 
+/// For several processes that train one model together: each has all values, updates a part of them, and keeps only the
+/// moments of that part.
+struct OptimizerShard {
+  FlatRange range;              ///< one of Optimizer::divide()
+  std::function<void()> share;  ///< called when its values have been updated; brings the other values up to date
+};
+
 /// Thread safety: none; an optimizer and its store must be used by one thread at a time.
 ///
 /// Tables (ParamGroup::rows) are updated by the rule of optim/row_rule.h, whatever the optimizer: only the rows that
@@ -85,6 +93,18 @@ class Optimizer {
   /// parameters disagree on may_be_negative of a moment, or if one declares a moment twice.
   std::vector<MomentLayout> moment_layouts() const;
 
+  /// Divides ParameterStore::trainable() into consecutive ranges, as equal as possible, each of which can be updated
+  /// without the others. Requires: assign_offsets() was called on the store.
+  std::vector<FlatRange> divide(int parts) const;
+  /// From now on, step() updates of the flat gradients only those in the range of the shard, and no memory of moments
+  /// is used beyond it (their tensors have all elements). Tables are updated as before. Throws Error if there are
+  /// moments already.
+  void keep_shard(OptimizerShard shard);
+  /// Sets the moments beyond that range to zero, and returns their memory, if the caller has written to them.
+  void drop_other_shards();
+  /// The elements of a moment's values that belong to parameters in a range of the flat values.
+  static FlatRange part_of(const MomentLayout& moment, FlatRange range);
+
   /// The learning rate of ParamGroup::rows, relative to that of the others; initially 1. Throws Error unless it is
   /// finite and not negative.
   void set_row_rate(double factor);
@@ -102,15 +122,20 @@ class Optimizer {
   /// The moments that an optimizer keeps for this parameter of group `decay` or `no_decay`; it is not asked about
   /// others. Must return the same list on every call.
   virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
-  /// Updates values and moments. Moments are allocated, and no gradient of the store is left unwritten.
-  virtual void update(const OptimizerStep& step) = 0;
+  /// Whether each element of a parameter is updated without a look at the others, so that a part of it can be. Its
+  /// moments then have its shape.
+  virtual bool is_elementwise(const Parameter& parameter) const = 0;
+  /// Updates values and moments of this range. Moments are allocated, and no gradient of the store is left unwritten.
+  virtual void update(const OptimizerStep& step, FlatRange range) = 0;
 
  private:
   void update_rows(double learning_rate, double grad_scale);
 
   ParameterStore& store_;
+  std::optional<OptimizerShard> shard_;
   double row_rate_ = 1;
   mutable std::optional<std::vector<Moment>> moments_;  // allocated when first used
+  mutable std::vector<Storage> pages_;                  // of the moments of a shard
   std::int64_t steps_ = 0;
 };
 

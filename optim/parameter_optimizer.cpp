@@ -1,5 +1,6 @@
 #include "optim/parameter_optimizer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -14,20 +15,27 @@ Tensor& ParameterUpdate::moment(std::string_view name) {
   fail("optimizer: parameter {} has no moment {}; declare it in moments_of()", parameter.name(), name);
 }
 
-void ParameterOptimizer::update(const OptimizerStep& step) {
+void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
   next_.assign(moments().size(), 0);
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     for (const auto& parameter : store().parameters()) {
       if (parameter->group() != group) continue;
-      const auto part = [&](const Tensor& flat) { return flat.slice_flat(parameter->offset(), parameter->shape()); };
-      ParameterUpdate update{*parameter, part(store().values()), part(store().gradients()), std::move(moments_)};
+      const std::int64_t first = parameter->offset(), size = parameter->shape().numel();
+      const std::int64_t begin = std::clamp<std::int64_t>(range.begin - first, 0, size);
+      const std::int64_t end = std::clamp<std::int64_t>(range.end - first, 0, size);
+      const auto part = [&](const Tensor& flat, std::int64_t offset, const Shape& shape) {
+        if (end - begin == size) return flat.slice_flat(offset, shape);
+        return flat.slice_flat(offset + begin, Shape{end - begin});
+      };
+      ParameterUpdate update{*parameter, part(store().values(), first, parameter->shape()),
+                             part(store().gradients(), first, parameter->shape()), std::move(moments_)};
       for (std::size_t i = 0; i < next_.size(); ++i) {
         const Moment& moment = moments()[i];
         if (next_[i] == moment.parts.size() || moment.parts[next_[i]].parameter != parameter.get()) continue;
         const MomentLayout::Part& own = moment.parts[next_[i]++];
-        update.moments.emplace_back(moment.name, moment.values.slice_flat(own.offset, own.shape));
+        if (begin < end) update.moments.emplace_back(moment.name, part(moment.values, own.offset, own.shape));
       }
-      update_parameter(step, update);
+      if (begin < end || size == 0) update_parameter(step, update);
       moments_ = std::move(update.moments);
       moments_.clear();
     }

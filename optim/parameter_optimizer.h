@@ -20,14 +20,16 @@
 
 namespace maki {
 
-/// One parameter during a step. The tensors share the memory of the store and of the moments.
+/// One parameter during a step, or a part of it if it is elementwise. The tensors share the memory of the store and of
+/// the moments.
 struct ParameterUpdate {
   const Parameter& parameter;  ///< name, shape and group
-  Tensor value, gradient;      ///< of the shape of the parameter
+  Tensor value, gradient;      ///< of the shape of the parameter; of a part, [n]
   std::vector<std::pair<std::string_view, Tensor>> moments;
 
   bool decay() const { return parameter.group() == ParamGroup::decay; }  ///< whether weight decay applies to it
-  /// The moment of this name, in the shape that was declared for this parameter. Throws Error if none was.
+  /// The moment of this name, in the shape that was declared for this parameter, or of a part, [n]. Throws Error if
+  /// none was.
   Tensor& moment(std::string_view name);
 };
 
@@ -38,9 +40,10 @@ class ParameterOptimizer : public Optimizer {
   /// Updates one parameter of group `decay` or `no_decay`. Called in the order of the flat values: one after another,
   /// on the calling thread.
   virtual void update_parameter(const OptimizerStep& step, ParameterUpdate& parameter) = 0;
+  bool is_elementwise(const Parameter&) const override { return false; }
 
  private:
-  void update(const OptimizerStep& step) final;
+  void update(const OptimizerStep& step, FlatRange range) final;
 
   // Members, so that they keep their memory and a step allocates none.
   std::vector<std::size_t> next_;  // per moment: its first part that was not reached yet in this step

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "autograd/core/check.h"
 
@@ -262,6 +263,14 @@ Storage::Storage(std::byte* memory, std::shared_ptr<const void> owner) {
   block->owner = std::move(owner);
   block_ = block;
 }
+Storage Storage::of_zero_pages(std::int64_t bytes) {
+  check(bytes >= 0 && bytes <= kMaxBytes, "memory: a block must have 0 to {} bytes; got {}", kMaxBytes, bytes);
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  check<OutOfMemoryError>(pages != MAP_FAILED, "memory: a tensor needs {} bytes, which the system refused", bytes);
+  const std::shared_ptr<const void> owner(pages, [size](void* begin) { munmap(begin, size); });
+  return Storage(static_cast<std::byte*>(pages), owner);
+}
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
   if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
 }
@@ -274,6 +283,10 @@ Storage::~Storage() {
   }
 }
 std::byte* Storage::data() const { return block_->memory; }
+void Storage::drop_pages(std::int64_t begin, std::int64_t end) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE), first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first < last) madvise(data() + first, static_cast<std::size_t>(last - first), MADV_DONTNEED);
+}
 bool Storage::shared() const { return block_->references.load(std::memory_order_acquire) > 1; }
 
 storage_pool::Statistics storage_pool::statistics() { return pool().statistics(); }

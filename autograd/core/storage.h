@@ -40,6 +40,9 @@ class Storage {
   /// A block over memory that exists already, such as a mapped file. It is not part of the pool: `owner` is kept until
   /// the last handle is gone, and statistics do not count it. Throws Error unless `memory` is aligned to 64 bytes.
   Storage(std::byte* memory, std::shared_ptr<const void> owner);
+  /// A block of zeros beside the pool, which takes memory page by page as it is first written. Throws as the first
+  /// does.
+  static Storage of_zero_pages(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Storage& operator=(Storage other) noexcept {
@@ -53,6 +56,9 @@ class Storage {
   std::byte* data() const;
   /// Whether another handle refers to the block as well. Requires: the handle is not empty.
   bool shared() const;
+  /// Returns the whole pages in bytes [begin, end) to the system; they are zeros then. Requires: of_zero_pages() made
+  /// this block.
+  void drop_pages(std::int64_t begin, std::int64_t end);
   /// Whether both refer to the same block.
   friend bool operator==(const Storage&, const Storage&) = default;
 

@@ -141,16 +141,12 @@ MAKI_EXPORT(squares);
 
 namespace {
 
-// Elements per task: the four arrays of a block of Adam, 128 KiB in float32, fit in the level-2 cache. The bits of the
-// sum of squares depend on it.
-constexpr std::int64_t kBlockElements = 8192;
-
 // Calls body(begin, size) for every block of n elements; `work` is the cost of an element in elementary operations.
 template <class Body>
 void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
-  parallel_for(ceil_div(n, kBlockElements), kBlockElements * work, [&](std::int64_t block) {
-    const std::int64_t begin = block * kBlockElements;
-    body(begin, std::min(kBlockElements, n - begin));
+  parallel_for(ceil_div(n, kUpdateBlock), kUpdateBlock * work, [&](std::int64_t block) {
+    const std::int64_t begin = block * kUpdateBlock;
+    body(begin, std::min(kUpdateBlock, n - begin));
   });
 }
 
@@ -160,7 +156,7 @@ class RoundedCopy {
   RoundedCopy(std::int64_t n, BFloat16* to)
       : to_(to),
         round_(to != nullptr ? bf16_rounding() : nullptr),
-        streams_(goes_past_caches(to, kBlockElements, n * std::int64_t{sizeof(BFloat16)})) {}
+        streams_(goes_past_caches(to, kUpdateBlock, n * std::int64_t{sizeof(BFloat16)})) {}
 
   template <class T>
   void update(std::int64_t begin, std::int64_t size, const T* value) const {
@@ -207,13 +203,18 @@ void round_values(std::int64_t n, const float* value, BFloat16* rounded) {
   for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { copy.update(begin, size, value); });
 }
 
-std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlockElements); }
+std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kUpdateBlock); }
+
+template <class T>
+void sums_of_squares(std::int64_t n, const T* x, double* sums) {
+  const auto kernel = MAKI_DISPATCH(squares, T);
+  for_blocks(n, 1,
+             [&](std::int64_t begin, std::int64_t size) { sums[begin / kUpdateBlock] = kernel(size, x + begin); });
+}
 
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
-  const auto kernel = MAKI_DISPATCH(squares, T);
-  for_blocks(n, 1,
-             [&](std::int64_t begin, std::int64_t size) { scratch[begin / kBlockElements] = kernel(size, x + begin); });
+  sums_of_squares(n, x, scratch);
   double total = 0;
   for (std::int64_t block = 0; block < sum_of_squares_scratch(n); ++block) total += scratch[block];
   return total;
@@ -223,6 +224,8 @@ template void sgd_step(const SgdStep&, std::int64_t, const float*, float*, float
 template void sgd_step(const SgdStep&, std::int64_t, const double*, double*, double*, BFloat16*);
 template void adam_step(const AdamStep&, std::int64_t, const float*, float*, float*, float*, BFloat16*);
 template void adam_step(const AdamStep&, std::int64_t, const double*, double*, double*, double*, BFloat16*);
+template void sums_of_squares(std::int64_t, const float*, double*);
+template void sums_of_squares(std::int64_t, const double*, double*);
 template double sum_of_squares(std::int64_t, const float*, double*);
 template double sum_of_squares(std::int64_t, const double*, double*);
 

@@ -49,10 +49,16 @@ void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value
 /// Stores n values in `rounded`, as sgd_step() does.
 void round_values(std::int64_t n, const float* value, BFloat16* rounded);
 
-/// Doubles of scratch that sum_of_squares() needs.
+/// Updates and sums go over blocks of this many elements: the four arrays of Adam, 128 KiB in float32, fit in the
+/// level-2 cache. The bits of the sum of squares depend on it.
+inline constexpr std::int64_t kUpdateBlock = 8192;
+/// Doubles of scratch that sum_of_squares() needs: one per block.
 std::int64_t sum_of_squares_scratch(std::int64_t n);
-/// Returns Σ x² over x [n], with every product and sum in double, in blocks of 8192 elements that are added in index
-/// order; 0 if n is 0. NaN and Inf propagate, so a finite result proves that all n elements are finite.
+/// Σ x² over each block of x [n], with every product and sum in double. NaN and Inf propagate, so finite sums prove
+/// that all n elements are finite.
+template <class T>
+void sums_of_squares(std::int64_t n, const T* x, double* sums);
+/// Returns the sum of these sums, in index order; 0 if n is 0.
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch);
 

@@ -307,7 +307,7 @@ TEST_CASE("timings: quartiles, and a warning if they are far apart") {
 }
 
 TEST_CASE("the peak and the memory of a machine are measured") {
-  const Team team(2);
+  const ThreadTeam team(2);
   for (const DType dtype : {DType::float32, DType::float64}) {
     const double peak = measure_peak_flop_per_second(dtype);
     REQUIRE(std::isfinite(peak));

@@ -50,10 +50,10 @@ TEST_CASE("the gradient tree is the pairwise sum of 1 to 9 gradients, bit for bi
   }
 }
 
-TEST_CASE("a cleared gradient tree contains nothing of before") {
+TEST_CASE("a gradient tree that begins anew contains nothing of before") {
   GradientTree tree;
   for (std::uint64_t i = 0; i < 5; ++i) tree.add(tensor(drawn(i), {kElements}));
-  tree.clear();
+  tree.begin();
   REQUIRE_THROWS(tree.take());
   tree.add(tensor(drawn(7), {kElements}));
   const Tensor sum = tree.take();

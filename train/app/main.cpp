@@ -1,37 +1,23 @@
 // The maki program. The only place that turns exceptions into an error message and an exit code.
 #include <algorithm>
-#include <csignal>
 #include <exception>
 #include <fcntl.h>
 #include <new>
 #include <string_view>
 #include <sys/resource.h>
-#include <system_error>
 #include <unistd.h>
 
-#include "autograd/core/check.h"
-#include "autograd/core/storage.h"
-#include "data/io/error.h"
-#include "nn/generate/sampler.h"
 #include "train/app/command.h"
+#include "train/app/failure.h"
 #include "train/app/interrupt.h"
 #include "train/app/limit_spinning.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 #include "train/app/report.h"
-#include "train/app/spelling.h"
 
 namespace {
 
 using namespace maki;
-
-// The exit codes that docs/guide.md documents.
-enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
-
-int refuse(int code, const std::string& sentence) {
-  keep_quiet(false);
-  to_stderr("maki: {}\n", spelled(sentence));
-  return code;
-}
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // The loader calls this before it initialises the shared libraries. That takes 4 to 6 ms, because Highway calibrates a
@@ -63,7 +49,7 @@ void end_without_memory() {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSentence.data(), kSentence.size());
-    _exit(kUsage);
+    _exit(exit_code::kUsage);
   } catch (...) {
   }
   usual_end();
@@ -78,29 +64,16 @@ int main(int argc, char** argv) {
   allow_many_files();
   limit_spinning(argv, environ);
   install_interrupt_handlers();
+  int code = exit_code::kDone;
   try {
-    const int code = parse_command_line({argv + 1, argv + argc})();
+    code = parse_command_line({argv + 1, argv + argc})();
     flush_results();
-    return code;
-  } catch (const CorpusError& error) {
-    return refuse(kCorpus, error.what());
-  } catch (const CheckpointError& error) {
-    return refuse(kCheckpoint, error.what());
-  } catch (const BadLogitsError& error) {  // from a model that was loaded from a file
-    return refuse(kCheckpoint, error.what());
-  } catch (const DivergedError& error) {
-    return refuse(kDiverged, error.what());
-  } catch (const OutOfMemoryError& error) {
-    return refuse(kUsage, fmt::format("{}; use a smaller model, batch or text", error.what()));
-  } catch (const Error& error) {
-    return refuse(kUsage, error.what());
-  } catch (const std::system_error& error) {
-    // Thrown where results are written to stdout. A reader that closes the pipe early, such as head, is not an error.
-    if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
-    return refuse(kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
-  } catch (const std::bad_alloc&) {
-    return refuse(kUsage, "out of memory; use a smaller model, batch or text");
-  } catch (const std::exception& error) {
-    return refuse(kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
+  } catch (...) {
+    const Failure failure = current_failure();
+    code = failure.exit_code;
+    keep_quiet(is_follower());  // of what all ranks refuse, one tells
+    if (!failure.sentence.empty()) to_stderr("maki: {}\n", failure.sentence);
   }
+  leave_ranks();
+  return code;
 }

@@ -79,13 +79,12 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   return request;
 }
 
-Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer) {
+Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer, StepTimer& timer) {
   request.text = text_facts(corpus, tokenizer, request.config.respect_documents, request.config.val_fraction);
   const bool prepared = corpus.prepared != nullptr;
   request.is_fixed = [given = request.is_fixed, tokenizer, prepared](std::string_view field) {
     return given(field) || (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && prepared);
   };
-  MeasuredStepTimer timer;
   return make_plan(request, timer);
 }
 

@@ -33,9 +33,9 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 /// What is asked of a plan: `config` has the values that were given, which are fixed, and defaults; `seconds` are left
 /// for the run. The facts about the text are left out.
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds);
-/// The plan for a text, of whose time measuring steps takes a part; `tokenizer` is that of fixed_tokenizer(). Throws
-/// what make_plan() throws.
-Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer);
+/// The plan for a text, of whose time measuring steps with `timer` takes a part; `tokenizer` is that of
+/// fixed_tokenizer(). Throws what make_plan() throws.
+Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer, StepTimer& timer);
 /// What was planned, in one line, and a second one if the machine is busy.
 std::vector<std::string> plan_summary(const Plan& plan);
 /// The values that were chosen, each with its reason.

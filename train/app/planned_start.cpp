@@ -29,20 +29,20 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
                                 const std::shared_ptr<const Tokenizer>& tokenizer) {
   const ConfigFlags& flags = options_.flags;
   if (options_.init_from.empty() && chooses_model(config)) {
-    plan_ = plan_run(request(config), corpus, fixed_tokenizer(config, flags, corpus, tokenizer).get());
+    plan_ = plan_run(request(config), corpus, fixed_tokenizer(config, flags, corpus, tokenizer).get(), timer_);
     config = plan_->config;
     has_length_ = true;
   } else if (options_.init_from.empty()) {
     plan_ = choose_size(request(config), std::ssize(corpus.text));
     config = plan_->config;
   }
+  config = divided_among_ranks(config, flags);
   flags.complete(config);
 }
 
 void PlannedStart::choose_length(Config& config, const Task& task) {
   if (!has_length_) {
-    MeasuredStepTimer timer;
-    Plan plan = plan_length(request(config), task, timer);
+    Plan plan = plan_length(request(config), task, timer_);
     if (plan_) plan.choices.insert(plan.choices.begin(), plan_->choices.begin(), plan_->choices.end());
     plan_ = std::move(plan);
     config = plan_->config;

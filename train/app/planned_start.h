@@ -8,6 +8,7 @@
 
 #include "train/app/console.h"
 #include "train/app/plan_run.h"
+#include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/session.h"
 #include "train/loop/task.h"
@@ -20,7 +21,7 @@ class PlannedStart {
 
   /// The run may take `minutes` from `start` on. The options outlive this object.
   PlannedStart(const TrainOptions& options, double minutes, Clock::time_point start)
-      : options_(options), seconds_(60 * minutes), start_(start) {}
+      : options_(options), seconds_(60 * minutes), start_(start), timer_(options.flags) {}
 
   /// Chooses the model, unless its weights are given, and for models of text also the number of steps. `tokenizer`: the
   /// one that is given, or null. Throws what make_plan() throws.
@@ -41,6 +42,7 @@ class PlannedStart {
   const TrainOptions& options_;
   double seconds_;
   Clock::time_point start_;
+  SharedStepTimer timer_;
   std::optional<Plan> plan_;
   bool has_length_ = false;
 };

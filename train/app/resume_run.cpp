@@ -6,9 +6,11 @@
 #include "train/app/epochs.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 #include "train/app/resumed_config.h"
 #include "train/app/run_corpus.h"
 #include "train/app/run_session.h"
+#include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
 #include "train/run/metrics.h"
@@ -62,7 +64,8 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
 std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const Corpus corpus = reread_corpus(config, from.state().corpus_hash, "start a new run to train on another text");
-  std::unique_ptr<Task> task = make_task(config, corpus, load_tokenizers(from.state()));
+  std::unique_ptr<Task> task =
+      make_shared_task(config, corpus, load_tokenizers(from.state()), /*finds_specials=*/false);
   check_counts(from, task->data_state());
   return task;
 }
@@ -125,8 +128,10 @@ int resume_run(const TrainOptions& options) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
+  describe_ranks(config);
   auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
-  Trainer trainer(config, *task, std::move(model), /*initial_values=*/false);
+  share_training(config);
+  Trainer trainer(config, *task, std::move(model), /*initial_values=*/false, ranks());
   trainer.restore(from);
   const DeferInterrupts deferred;
   const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);

@@ -75,7 +75,7 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
   }
   console.on_note(fmt::format("continue with:  maki train --resume {}", path));
   console.on_note(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
-  return interrupt_exit_code();
+  return interrupted() != 0 ? interrupt_exit_code() : 128 + SIGTERM;  // another rank was asked
 }
 
 }  // namespace maki

@@ -16,8 +16,10 @@
 #include "train/app/interrupt.h"
 #include "train/app/planned_start.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 #include "train/app/run_corpus.h"
 #include "train/app/run_session.h"
+#include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
 #include "train/run/config/configured_tokenizer.h"
@@ -155,6 +157,7 @@ int start_run(const TrainOptions& options) {
     planned.emplace(options, *minutes, start);
     check_paths(config);
   } else {
+    config = divided_among_ranks(config, options.flags);
     options.flags.complete(config);
   }
   use_threads(config);
@@ -166,13 +169,15 @@ int start_run(const TrainOptions& options) {
     const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
     if (planned) planned->choose_model(config, corpus, known.target);
     note_unread_specials(corpus, known.target.get(), config);
-    return make_task(config, corpus, known);
+    return make_shared_task(config, corpus, known, options.special);
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
+  describe_ranks(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
-  Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0);
+  share_training(config);
+  Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0, ranks());
   load_initial_weights(weights, trainer, config);
   const auto record = [&](const Config& now) {
     replace_file_atomically(posix_file_system(), RunDirectory(config.out).config_file(), {text_bytes(to_toml(now))});

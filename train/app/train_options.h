@@ -13,7 +13,7 @@ struct TrainOptions {
   explicit TrainOptions(const Command& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
-  std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes;
+  std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes, rank_timeout;
   bool rewarm = false, explain = false, special = false, force = false, quiet = false;
 };
 

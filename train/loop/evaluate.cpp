@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/error.h"
 
 namespace maki {
 namespace {
@@ -38,6 +40,8 @@ class Pass {
   std::int64_t sample_index(std::int64_t i, std::int64_t taken, std::int64_t count) const {
     return carries_ ? i : spread_index(i, taken, count);
   }
+  /// How many ranks can share the batches.
+  int ranks(const Team& team) const { return carries_ ? 1 : team.size(); }
 
   Batch fill(std::int64_t i) {
     Batch batch;
@@ -54,6 +58,36 @@ class Pass {
   bool carries_;
   std::unique_ptr<State> carried_;
 };
+
+// The losses of batches index(0), index(1), … of a pass; nullopt if a rank is to stop. Ranks take turns, and tell each
+// other after every round.
+std::optional<std::vector<LossSum>> batch_losses(const Model& model, Pass& pass, std::int64_t count,
+                                                 const std::function<std::int64_t(std::int64_t)>& index,
+                                                 const StopRequest& stop, Team& team) {
+  const ProductPrecision precision(model.precision);
+  const AsRecorded rounding;
+  const int ranks = pass.ranks(team);
+  std::vector<LossSum> losses, round(static_cast<std::size_t>(team.size()));
+  Bounds bounds;
+  for (std::size_t rank = 0; rank <= round.size(); ++rank)
+    bounds.push_back(static_cast<std::int64_t>(rank * sizeof(LossSum)));
+  for (std::int64_t i = 0; i < count; i += ranks) {
+    const bool stops = stop.requested();
+    std::optional<std::string> failed;
+    try {
+      if (!stops && team.rank() < ranks && i + team.rank() < count) {
+        const Batch batch = pass.fill(index(i + team.rank()));
+        round[static_cast<std::size_t>(team.rank())] = batch_loss(model, batch, pass.carried());
+      }
+    } catch (const CorpusError& error) {
+      failed = error.what();
+    }
+    if (!all_go_on(team, stops, failed)) return std::nullopt;
+    gather_all(team, bytes_of(round), bounds);
+    for (std::int64_t k = 0; k < ranks && i + k < count; ++k) losses.push_back(round[static_cast<std::size_t>(k)]);
+  }
+  return losses;
+}
 
 }  // namespace
 
@@ -82,31 +116,28 @@ bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t
 }
 
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                  const StopRequest& stop) {
-  const ProductPrecision precision(model.precision);
-  const AsRecorded rounding;
+                                  const StopRequest& stop, Team& team) {
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
+  Pass pass(model, task, part);
+  const auto losses = batch_losses(
+      model, pass, taken, [&](std::int64_t i) { return pass.sample_index(i, taken, count); }, stop, team);
+  if (!losses) return std::nullopt;
   LossSum sum;
-  const auto add = [&](const Batch& batch, State* carried) { sum.add(batch_loss(model, batch, carried)); };
-  if (!visit_batches(model, task, part, most, stop, add)) return std::nullopt;
+  for (const LossSum& loss : *losses) sum.add(loss);
   return sum.mean();
 }
 
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
-                                                        std::int64_t most, const StopRequest& stop) {
+                                                        std::int64_t most, const StopRequest& stop, Team& team) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
-  const ProductPrecision precision(model.precision);
-  const AsRecorded rounding;
   Pass pass(model, task, part);
+  const auto losses = batch_losses(
+      model, pass, count, [](std::int64_t i) { return i; }, stop, team);
+  if (!losses) return std::nullopt;
   LossSum whole, sample;
-  for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
-    if (stop.requested()) return std::nullopt;
-    const Batch tokens = pass.fill(batch);
-    const LossSum loss = batch_loss(model, tokens, pass.carried());
-    whole.add(loss);
-    if (i == taken || batch != pass.sample_index(i, taken, count)) continue;
-    sample.add(loss);
-    ++i;
-  }
+  for (const LossSum& loss : *losses) whole.add(loss);
+  for (std::int64_t i = 0; i < taken; ++i)
+    sample.add((*losses)[static_cast<std::size_t>(pass.sample_index(i, taken, count))]);
   return FullAndSampledLoss{whole.mean(), sample.mean()};
 }
 

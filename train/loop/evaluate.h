@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "train/loop/task.h"
+#include "train/loop/team/team.h"
 
 namespace maki {
 
@@ -20,8 +21,11 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
 /// the model carries a state from one batch to the next, the first batches are taken instead, from an empty state on:
 /// each of their rows reads another stretch of the part. `stop` is asked before each batch; if it is requested,
 /// the result is nullopt.
+///
+/// The ranks of a team share the batches, unless each continues the one before it. All must call this with the same
+/// arguments; the result is that of one rank alone, and nullopt if any rank was asked to stop.
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                  const StopRequest& stop);
+                                  const StopRequest& stop, Team& team = no_team());
 
 /// Calls use() with the batches that mean_loss() covers, in its order, and with what the model carries from one to the
 /// next, or null; `use` must compute the loss of each once. Returns false if `stop` was requested.
@@ -32,9 +36,9 @@ bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t
 struct FullAndSampledLoss {
   MeanLoss whole, sample;
 };
-/// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` are those of
-/// mean_loss().
+/// Computes both in one pass, with the same bits as two calls of mean_loss(), whose other arguments these are.
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
-                                                        std::int64_t most, const StopRequest& stop);
+                                                        std::int64_t most, const StopRequest& stop,
+                                                        Team& team = no_team());
 
 }  // namespace maki

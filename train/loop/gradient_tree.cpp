@@ -6,32 +6,19 @@
 #include "autograd/ops.h"
 
 namespace maki {
+namespace {
 
-void GradientTree::add(Tensor gradient) {
-  for (Tensor& level : levels_) {
-    if (!level) {
-      level = std::move(gradient);
-      return;
-    }
-    gradient = maki::add(std::exchange(level, Tensor()), gradient);
-  }
-  levels_.push_back(std::move(gradient));
-}
+Tensor sum_of(const Tensor& left, const Tensor& right) { return add(left, right); }
 
-// Higher levels hold earlier gradients, so they are the left operands.
+}  // namespace
+
+void GradientTree::add(Tensor gradient) { tree_.push(std::move(gradient), sum_of); }
+
 Tensor GradientTree::take() {
-  Tensor sum;
-  for (Tensor& level : levels_) {
-    if (!level) continue;
-    sum = sum ? maki::add(level, sum) : level;
-    level = Tensor();
-  }
-  check(static_cast<bool>(sum), "gradients: at least one must be added before their sum is taken");
+  check(!tree_.empty(), "gradients: at least one must be added before their sum is taken");
+  Tensor sum = tree_.total(sum_of);
+  tree_.begin();
   return sum;
-}
-
-void GradientTree::clear() {
-  for (Tensor& level : levels_) level = Tensor();
 }
 
 }  // namespace maki

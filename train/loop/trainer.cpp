@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <numeric>
 #include <utility>
 
 #include "data/dataset/window_batches.h"
@@ -19,18 +21,23 @@ std::unique_ptr<TrainableModel> trainable_model(const Config& config, const Task
 Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
     : Trainer(config, task, trainable_model(config, task), initial_values) {}
 
-Trainer::Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values)
+Trainer::Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values,
+                 Team& team)
     : config_(config),
       task_(task),
+      team_(team),
       model_(std::move(model)),
       carried_(*model_->model, config.grad_accum, config.batch_size),
-      schedule_(lr_phases(config)) {
+      schedule_(lr_phases(config)),
+      gradients_(team, *model_, config.grad_accum),
+      exceptions_(std::uncaught_exceptions()) {
   if (initial_values) {
     store().seal(static_cast<std::uint64_t>(config.seed));
   } else {
     store().seal_uninitialized();
   }
   if (keeps_rounded_weights(config)) store().keep_rounded_values();
+  shared_version_ = store().version();
 }
 
 void Trainer::restore(const VerifiedCheckpoint& from) {
@@ -39,6 +46,8 @@ void Trainer::restore(const VerifiedCheckpoint& from) {
   load_optimizer(from.file(), state.step, optimizer());
   load_memory(from.file(), carried_, tokens_per_row(state));
   steps_ = state.step;
+  lead({.kind = Order::Kind::restore});
+  move_state(/*to_leader=*/false);
 }
 
 void Trainer::set_phases(std::vector<Phase> phases) {
@@ -61,20 +70,44 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   return loss.item();
 }
 
-std::optional<StepReport> Trainer::step(const StopRequest& stop) {
-  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
-  double sum = 0;
-  CarriedStates::Rewind rewind(carried_);
-  store().clear_gradients();
-  tree_.clear();
-  for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
-    if (stop.requested()) return std::nullopt;
-    sum += run_micro_batch(micro, scale);
-    if (config_.grad_accum > 1) tree_.add(store().take_gradients());
+// The losses of all micro-batches in their order; nullopt if a rank is to stop.
+std::optional<std::vector<double>> Trainer::micro_batch_losses(double scale, const StopRequest& stop) {
+  const FlatRange own = gradients_.own();
+  std::vector<double> losses(static_cast<std::size_t>(config_.grad_accum));
+  bool stops = stop.requested();
+  std::optional<std::string> failed;
+  try {
+    for (std::int64_t i = own.begin; i < own.end && !stops; ++i) {
+      losses[static_cast<std::size_t>(i)] = run_micro_batch(i, scale);
+      gradients_.add();
+      stops = i + 1 < own.end && stop.requested();
+    }
+  } catch (const CorpusError& error) {
+    failed = error.what();
   }
-  if (config_.grad_accum > 1) store().set_gradients(tree_.take());
+  if (!all_go_on(team_, stops, failed)) return std::nullopt;
+  Bounds bounds = even_bounds(config_.grad_accum, team_.size());
+  for (std::int64_t& bound : bounds) bound *= std::int64_t{sizeof(double)};
+  gather_all(team_, bytes_of(losses), bounds);
+  return losses;
+}
 
-  const double loss = sum * scale, norm = grad_norm(store()), rate = learning_rate_at(schedule_, steps_);
+std::optional<StepReport> Trainer::step(const StopRequest& stop) {
+  const double rate = learning_rate_at(schedule_, steps_);
+  lead({.kind = Order::Kind::step, .rate = rate});
+  return run_step(rate, stop);
+}
+
+std::optional<StepReport> Trainer::run_step(double rate, const StopRequest& stop) {
+  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
+  optimizer().drop_other_shards();
+  CarriedStates::Rewind rewind(carried_);
+  gradients_.begin();
+  const auto losses = micro_batch_losses(scale, stop);
+  if (!losses) return std::nullopt;
+  gradients_.finish();
+
+  const double loss = std::accumulate(losses->begin(), losses->end(), 0.0) * scale, norm = gradients_.norm();
   if (!std::isfinite(loss)) diverged("loss", loss, scale, rewind);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, rewind);
   const double row_norm = row_grad_norm(store());
@@ -82,6 +115,7 @@ std::optional<StepReport> Trainer::step(const StopRequest& stop) {
   optimizer().step(rate, clip_factor(norm, config_.grad_clip));
   rewind.commit();
   ++steps_;
+  shared_version_ = store().version();
   return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
 
@@ -91,9 +125,13 @@ void Trainer::diverged(const char* what, double value, double scale, CarriedStat
   rewind.rollback();
   store().clear_gradients();
   tape_.inspect(true);
-  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
+  const FlatRange own = gradients_.own();
+  for (std::int64_t micro = own.begin; micro < own.end && tape_.first_non_finite().empty(); ++micro)
     run_micro_batch(micro, scale);
-  const std::string culprit = tape_.first_non_finite();
+  std::string culprit;
+  for (const std::string& found : gather_all(team_, tape_.first_non_finite())) {
+    if (culprit.empty()) culprit = found;
+  }
   tape_.inspect(false);
   store().clear_gradients();
   fail<DivergedError>(
@@ -104,6 +142,8 @@ void Trainer::diverged(const char* what, double value, double scale, CarriedStat
 // A global norm is finite if and only if every element is. The norm of the gradient, which every step checks, is taken
 // before the update, so an update that destroys the values is noticed only here.
 void Trainer::require_finite(bool batch_is_readable) {
+  lead({.kind = Order::Kind::collect});
+  move_state(/*to_leader=*/true);
   const auto require = [this](bool finite, const std::string& what) {
     check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
@@ -151,7 +191,9 @@ std::int64_t Trainer::eval_batches(bool whole) const {
 }
 
 std::optional<double> Trainer::validation_loss(const StopRequest& stop, bool whole) {
-  const auto loss = mean_loss(model(), task_, Part::val, whole ? 0 : eval_sample(config_).val, stop);
+  const std::int64_t most = whole ? 0 : eval_sample(config_).val;
+  lead({.kind = Order::Kind::mean_loss, .part = Part::val, .most = most});
+  const auto loss = mean_loss(model(), task_, Part::val, most, stop, team_);
   if (!loss) return std::nullopt;
   return finite_loss(*loss);
 }
@@ -160,7 +202,8 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
   const EvalSample sample = eval_sample(config_);
   EvalReport report;
   report.step = steps_;
-  const auto train = mean_loss(model(), task_, Part::train, sample.train, stop);
+  lead({.kind = Order::Kind::mean_loss, .part = Part::train, .most = sample.train});
+  const auto train = mean_loss(model(), task_, Part::train, sample.train, stop, team_);
   if (!train) return std::nullopt;
   report.train_loss = finite_loss(*train);
   if (task_.eval_batches(Part::val) == 0) return report;
@@ -171,7 +214,8 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
     report.val_accuracy = task_.accuracy(model(), sample.val, stop);
     return report;
   }
-  const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop);
+  lead({.kind = Order::Kind::full_and_sampled_loss, .part = Part::val, .most = sample.val});
+  const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop, team_);
   if (!losses) return std::nullopt;
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);

@@ -1,5 +1,7 @@
 // The trainer: optimizer steps on the batches of a task, and evaluations. It never prints, exits or writes a file.
-// Everything that it computes is a function of (configuration, task, number of finished steps).
+// Everything that it computes is a function of (configuration, task, number of finished steps), whether one process
+// trains or the ranks of a team do. Then each rank has a trainer of the same configuration and task. That of rank 0 is
+// used as if it were alone, and tells the others, which follow(), what to do.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +13,9 @@
 #include "autograd/tape.h"
 #include "optim/lr_schedule.h"
 #include "train/loop/evaluate.h"
-#include "train/loop/gradient_tree.h"
 #include "train/loop/task.h"
+#include "train/loop/team/gradient_sum.h"
+#include "train/loop/team/team.h"
 #include "train/run/config/config.h"
 #include "train/run/listener.h"
 #include "train/run/verified_checkpoint.h"
@@ -42,7 +45,14 @@ class Trainer {
   /// be loaded before anything else. Requires: the task outlives the trainer.
   Trainer(const Config& config, const Task& task, bool initial_values = true);
   /// Takes a model that trainable_model() made of the same arguments.
-  Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values = true);
+  Trainer(const Config& config, const Task& task, std::unique_ptr<TrainableModel> model, bool initial_values = true,
+          Team& team = no_team());
+  /// Rank 0 lets the others go, unless an exception ends this object: then whoever catches it tells them.
+  ~Trainer();
+
+  /// On the other ranks: does what rank 0 orders until its trainer is gone. If `stop` is requested, so does rank 0 in
+  /// its next step or evaluation. Throws what these throw, and RankError.
+  void follow(const StopRequest& stop = {});
 
   std::int64_t steps() const { return steps_; }
   /// Passes over the training data so far, with a fraction.
@@ -64,14 +74,15 @@ class Trainer {
   const Config& config() const { return config_; }
   Tape& tape() { return tape_; }  ///< for an observer
 
-  /// One optimizer step. `stop` is asked before every micro-batch; if it is requested, the step is abandoned,
-  /// nothing has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the
-  /// gradient is not finite, and what Task::fill() throws; the state is then that of before.
+  /// One optimizer step. `stop` is asked before every micro-batch; if it is requested, of any rank, the step is
+  /// abandoned, nothing has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or
+  /// the gradient is not finite, and what Task::fill() throws; the state is then that of before.
   std::optional<StepReport> step(const StopRequest& stop = {});
   /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
   /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.
   /// (Before the first step there is no forward pass, because nothing has changed the initial values yet; and none
-  /// unless `batch_is_readable`.)
+  /// unless `batch_is_readable`.) Of a team, rank 0 then has the moments of all ranks until the next step, and what
+  /// they carry.
   void require_finite(bool batch_is_readable = true);
   /// The summed loss of that forward pass.
   double next_loss();
@@ -89,19 +100,37 @@ class Trainer {
   std::int64_t eval_batches(bool whole) const;
 
  private:
+  // What rank 0 has the others do. It sends learning rates, because only rank 0 knows when the run is to end.
+  struct Order {
+    enum class Kind : std::int64_t { step, mean_loss, full_and_sampled_loss, restore, collect, leave };
+    Kind kind;
+    double rate = 0;
+    Part part = Part::train;
+    std::int64_t most = 0;
+    bool has_values = false;  // they have changed since the last order, and follow
+  };
+  void lead(Order order);
+  void obey(const Order& order, const StopRequest& stop);
+  std::optional<std::vector<double>> micro_batch_losses(double scale, const StopRequest& stop);
+  std::optional<StepReport> run_step(double rate, const StopRequest& stop);
   double run_micro_batch(std::int64_t micro, double scale);
+  void share_all_values();
+  void move_state(bool to_leader);
   double finite_loss(const MeanLoss& loss) const;
   [[noreturn]] void diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried);
 
   Config config_;
   const Task& task_;
+  Team& team_;
   std::unique_ptr<TrainableModel> model_;
   CarriedStates carried_;
   std::vector<LrPhase> schedule_;
   Tape tape_;
-  GradientTree tree_;
+  GradientSum gradients_;
   Batch batch_;
   std::int64_t steps_ = 0;
+  std::uint64_t shared_version_;  // of the values that all ranks have
+  const int exceptions_;          // in flight when this object was made
 };
 
 }  // namespace maki

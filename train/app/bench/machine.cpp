@@ -111,8 +111,8 @@ double best_rate(std::int64_t bytes, const Body& body) {
 
 }  // namespace
 
-Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
-Team::~Team() { set_threads(before_); }
+ThreadTeam::ThreadTeam(std::int64_t size) : before_(threads()) { set_threads(size); }
+ThreadTeam::~ThreadTeam() { set_threads(before_); }
 
 double measure_peak_flop_per_second(DType dtype, double seconds) {
   return dispatch(dtype, [&]<class T>() {
@@ -196,7 +196,7 @@ Machine measure_machine(DType dtype, Precision precision) {
                                      : measure_product_flop_per_second(dtype, precision);
   machine.peak_flop_per_second_one_thread = machine.peak_flop_per_second;
   if (threads() > 1) {
-    const Team one(1);
+    const ThreadTeam one(1);
     machine.peak_flop_per_second_one_thread = measure_product_flop_per_second(dtype, precision);
   }
   machine.copy_bytes_per_second = measure_copy_bytes_per_second();

@@ -12,12 +12,12 @@ namespace maki {
 
 /// Sets the number of threads for a scope, and restores the previous number at its end. Throws Error as set_threads()
 /// does; no op may run when the number changes.
-class Team {
+class ThreadTeam {
  public:
-  explicit Team(std::int64_t size);
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit ThreadTeam(std::int64_t size);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
  private:
   int before_;

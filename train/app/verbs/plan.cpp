@@ -84,7 +84,8 @@ int plan_for_text(const PlanOptions& o) {
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
-  const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get());
+  MeasuredStepTimer timer;
+  const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get(), timer);
   o.flags.require_effect(plan.config);
   print_plan(plan, o.json);
   return 0;

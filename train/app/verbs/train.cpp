@@ -1,13 +1,35 @@
 // maki train CORPUS… [--out RUN] [options]      maki train --resume RUN [CORPUS…] [options]
 #include <memory>
 
+#include "data/io/number.h"
 #include "train/app/describe_run.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 #include "train/app/run_corpus.h"
+#include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/app/verbs.h"
 
 namespace maki {
+namespace {
+
+// Rank 0 of several prints, reads and writes like a process alone.
+int run_as_rank(const TrainOptions& options) {
+  constexpr double kPatience = 60, kLeast = 0.1, kMost = 1e6;  // seconds
+  keep_quiet(options.quiet || is_follower());
+  const std::string& given = options.rank_timeout;
+  join_ranks(given.empty() ? kPatience : parse_number("rank_timeout", given, kLeast, kMost));
+  check(given.empty() || ranks().size() > 1,
+        "rank_timeout: applies to several ranks; start them with mpirun, or omit the option");
+  const auto lead = [&] {
+    const int code = options.resume.empty() ? start_run(options) : resume_run(options);
+    end_shared_runs();
+    return code;
+  };
+  return run_ranks(lead, follow_shared_runs);
+}
+
+}  // namespace
 
 void add_train(const Command& command) {
   const auto options = std::make_shared<TrainOptions>(command);
@@ -36,12 +58,11 @@ void add_train(const Command& command) {
                      "length of the run in passes over the training text, instead of a number of steps");
   add_special_option(command, "the text", options->special);
   add_memory_option(command, options->force);
+  command.add_option("--rank-timeout", options->rank_timeout, "SECONDS",
+                     "how long a rank may be silent before the run ends; for runs that mpirun has started [60]");
   command.add_flag("--quiet", options->quiet, "print errors and the last line only");
   for (const char* option : {"--help", "--minutes", "--resume", "--quiet"}) command.list_under(option, kCommonOptions);
-  command.set_action([options] {
-    keep_quiet(options->quiet);
-    return options->resume.empty() ? start_run(*options) : resume_run(*options);
-  });
+  command.set_action([options] { return run_as_rank(*options); });
 }
 
 }  // namespace maki

@@ -25,11 +25,15 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+std::unique_ptr<Task> random_task_to_time(const Config& config, const VocabSizes& vocab) {
+  return make_random_task(config, vocab, StepTimer::kTimedSteps * config.grad_accum);
+}
+
 // This thread takes part in all of the work of a step, and sleeps when it waits for others, so its own CPU time is what
 // a step would take on an idle machine.
 StepTime MeasuredStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
-  const std::unique_ptr<Task> task = make_random_task(config, vocab, kTimedSteps * config.grad_accum);
-  Trainer trainer(config, *task);
+  const std::unique_ptr<Task> task = random_task_to_time(config, vocab);
+  Trainer trainer(config, *task, trainable_model(config, *task), /*initial_values=*/true, team_);
   trainer.step();
   std::vector<double> clock, own;
   for (std::int64_t i = 1; i < kTimedSteps; ++i) {

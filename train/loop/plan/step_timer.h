@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "train/loop/task.h"
+#include "train/loop/team/team.h"
 #include "train/run/config/config.h"
 #include "train/run/config/tasks.h"
 
@@ -25,10 +28,17 @@ class StepTimer {
   static constexpr std::int64_t kTimedSteps = 4;
 };
 
-/// Trains on random tokens and takes the median times.
+/// The random data on which a configuration is timed.
+std::unique_ptr<Task> random_task_to_time(const Config& config, const VocabSizes& vocab);
+
+/// Trains on random tokens and takes the median times; of a team, on rank 0.
 class MeasuredStepTimer final : public StepTimer {
  public:
+  explicit MeasuredStepTimer(Team& team = no_team()) : team_(team) {}
   StepTime time_step(const Config& config, const VocabSizes& vocab) override;
+
+ private:
+  Team& team_;
 };
 
 }  // namespace maki

@@ -1,0 +1,27 @@
+// The processes that a launcher, such as mpirun, has started together to train one model.
+#pragma once
+
+#include <functional>
+
+#include "train/app/failure.h"
+#include "train/loop/team/team.h"
+
+namespace maki {
+
+/// The team of this process: alone, unless it has joined others.
+Team& ranks();
+
+/// Joins the processes that were launched together with this one, if there are any. Throws Error if they run another
+/// version of maki, or compute with other SIMD instructions, which would change bits.
+void join_ranks(double patience_seconds);
+/// Whether this process, by what its launcher says, leaves it to rank 0 to print.
+bool is_follower();
+/// Ends the team, if there is one: called last. After an error, which this process has printed if it is rank 0, it ends
+/// the processes of all ranks.
+void leave_ranks();
+
+/// Runs lead() on rank 0 and follow() on the others, and returns the exit code. What lead() throws, it throws; of the
+/// others, rank 0 throws it as RankError.
+int run_ranks(const std::function<int()>& lead, const std::function<void()>& follow);
+
+}  // namespace maki

@@ -1,0 +1,240 @@
+#include "train/app/shared_run.h"
+
+#include <algorithm>
+#include <cereal/archives/binary.hpp>
+#include <cereal/types/optional.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+#include <fmt/format.h>
+#include <sstream>
+#include <utility>
+
+#include "autograd/core/parallel.h"
+#include "data/io/error.h"
+#include "data/io/hash.h"
+#include "data/io/number.h"
+#include "train/app/interrupt.h"
+#include "train/app/progress.h"
+#include "train/app/ranks.h"
+#include "train/app/run_corpus.h"
+#include "train/loop/tasks.h"
+#include "train/loop/trainer.h"
+#include "train/run/loaded_model.h"
+
+namespace maki {
+namespace {
+
+// What rank 0 announces.
+enum class Message : char { task, training, timing, end };
+
+// A configuration, and of a timing the vocabularies of its random text.
+struct Start {
+  std::string config;
+  std::int64_t target = 0, source = 0, classes = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(config, target, source, classes);
+  }
+};
+
+struct TaskStart {
+  std::string config, corpus_hash;
+  bool prepared = false, finds_specials = false, one_tokenizer = false;
+  std::string target, source;  // tokenizers in their saved form; empty: a new one is learned
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(config, corpus_hash, prepared, finds_specials, one_tokenizer, target, source);
+  }
+};
+
+template <class T>
+std::string packed(const T& value) {
+  std::ostringstream out;
+  cereal::BinaryOutputArchive archive(out);
+  archive(value);
+  return std::move(out).str();
+}
+
+template <class T>
+T unpacked(const std::string& bytes) {
+  std::istringstream in(bytes);
+  cereal::BinaryInputArchive archive(in);
+  T value;
+  archive(value);
+  return value;
+}
+
+template <class T>
+void announce(Message message, const T& start) {
+  if (ranks().size() == 1) return;
+  broadcast(ranks(), bytes_of(message));
+  std::string bytes = packed(start);
+  broadcast(ranks(), bytes);
+}
+
+template <class T>
+T announced() {
+  std::string bytes;
+  broadcast(ranks(), bytes);
+  return unpacked<T>(bytes);
+}
+
+// The configuration of rank 0; what a rank does with its own machine stays its own.
+Config config_of(const std::string& toml) {
+  Config config;
+  apply_toml(config, toml, "the configuration of rank 0");
+  return config;
+}
+
+// Of a text: everything of a corpus, which is sent to ranks that cannot read it.
+template <class Archive>
+void serialize_text(Archive& archive, Corpus& corpus) {
+  archive(corpus.sources, corpus.text, corpus.joins, corpus.files, corpus.hash, corpus.characters, corpus.story_starts,
+          corpus.documents, corpus.entropy_per_char);
+}
+
+// Every rank says why it has no text, or nothing. A prepared corpus is read in place, because it may be large.
+void send_text(const Corpus& corpus, bool prepared) {
+  const std::vector<std::string> refusals = gather_all(ranks(), std::string());
+  const auto refused = std::ranges::find_if(refusals, [](const std::string& text) { return !text.empty(); });
+  if (refused == refusals.end()) return;
+  check<CorpusError>(!prepared, "{}: {}; a prepared corpus must be readable on every machine",
+                     ranks().describe(static_cast<int>(refused - refusals.begin())), *refused);
+  std::ostringstream out;
+  cereal::BinaryOutputArchive archive(out);
+  serialize_text(archive, const_cast<Corpus&>(corpus));  // an output archive only reads
+  std::string bytes = std::move(out).str();
+  broadcast(ranks(), bytes);
+}
+
+Corpus received_text(const Config& config, const TaskStart& start) {
+  Corpus corpus;
+  std::string refusal;
+  try {
+    check<CorpusError>(std::ranges::find(config.corpus, "-") == config.corpus.end(), "-: only rank 0 can read it");
+    corpus = reread_corpus(config, start.corpus_hash, "it must be the same on all machines");
+  } catch (const CorpusError& error) {
+    refusal = error.what();
+  }
+  const std::vector<std::string> refusals = gather_all(ranks(), refusal);
+  if (std::ranges::all_of(refusals, [](const std::string& text) { return text.empty(); })) return corpus;
+  std::string bytes;
+  broadcast(ranks(), bytes);
+  if (refusal.empty()) return corpus;
+  std::istringstream in(bytes);
+  cereal::BinaryInputArchive archive(in);
+  corpus = {};
+  serialize_text(archive, corpus);
+  return corpus;
+}
+
+// What two ranks must agree on before they train: the tokens that they made of the text.
+std::string summary(const Task& task) {
+  const CheckpointState state = task.data_state();
+  return fmt::format("corpus {}, {} and {} tokens, vocabulary {}", state.corpus_hash, state.train_tokens,
+                     state.val_tokens,
+                     hash128_hex(state.tokenizer + state.source_tokenizer + state.labels + state.ngram_counts));
+}
+
+void require_same_task(const Task& task) {
+  const std::vector<std::string> summaries = gather_all(ranks(), summary(task));
+  for (int rank = 1; rank < ranks().size(); ++rank) {
+    const std::string& other = summaries[static_cast<std::size_t>(rank)];
+    check(other == summaries.front(), "ranks: all must read the same tokens; {} has {}, and {} has {}",
+          ranks().describe(0), summaries.front(), ranks().describe(rank), other);
+  }
+}
+
+std::unique_ptr<Task> followed_task(const TaskStart& start) {
+  const Config config = config_of(start.config);
+  const auto load = [](const std::string& saved) -> std::shared_ptr<const Tokenizer> {
+    return saved.empty() ? nullptr : std::shared_ptr<const Tokenizer>(load_tokenizer(saved));
+  };
+  PairTokenizers known;
+  known.target = load(start.target);
+  known.source = start.one_tokenizer ? known.target : load(start.source);
+  if (start.finds_specials) known = finding_specials(known);
+  const Corpus corpus = received_text(config, start);
+  std::unique_ptr<Task> task = make_task(config, corpus, known);
+  require_same_task(*task);
+  return task;
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                       bool finds_specials) {
+  if (ranks().size() == 1) return make_task(config, corpus, tokenizers);
+  const auto saved = [](const auto& tokenizer) { return tokenizer ? tokenizer->save() : std::string(); };
+  announce(Message::task, TaskStart{.config = to_toml(config),
+                                    .corpus_hash = corpus.hash,
+                                    .prepared = corpus.prepared != nullptr,
+                                    .finds_specials = finds_specials,
+                                    .one_tokenizer = tokenizers.target == tokenizers.source,
+                                    .target = saved(tokenizers.target),
+                                    .source = saved(tokenizers.source)});
+  send_text(corpus, corpus.prepared != nullptr);
+  std::unique_ptr<Task> task = make_task(config, corpus, tokenizers);
+  require_same_task(*task);
+  return task;
+}
+
+void share_training(const Config& config) { announce(Message::training, Start{.config = to_toml(config)}); }
+
+StepTime SharedStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
+  const Config divided = divided_among_ranks(config, flags_);
+  announce(Message::timing, Start{to_toml(divided), vocab.target, vocab.source, vocab.classes});
+  return MeasuredStepTimer(ranks()).time_step(divided, vocab);
+}
+
+Config divided_among_ranks(Config config, const ConfigFlags& flags) {
+  const std::int64_t size = ranks().size();
+  const std::vector<std::string> given = flags.given();
+  const auto is_given = [&](const char* option) { return std::ranges::find(given, option) != given.end(); };
+  if (size == 1 || is_given("--grad-accum")) return config;
+  const std::int64_t rows = config.batch_size * config.grad_accum;
+  config.grad_accum = std::max(size, config.grad_accum);
+  if (!is_given("--batch-size")) config.batch_size = std::max<std::int64_t>(1, (rows + size / 2) / config.grad_accum);
+  return config;
+}
+
+void describe_ranks(const Config& config) {
+  if (ranks().size() == 1) return;
+  say(fmt::format("ranks  {}; a step has {} of {} (--grad-accum {} --batch-size {})", ranks().size(),
+                  config.grad_accum == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", config.grad_accum),
+                  pluralize(config.batch_size, "sequence"), config.grad_accum, config.batch_size));
+  if (const std::int64_t idle = ranks().size() - config.grad_accum; idle > 0)
+    say(fmt::format("note: {} no micro-batch and only updates parameters; raise --grad-accum in a new run",
+                    idle == 1 ? "one rank has" : fmt::format("{} ranks have", idle)));
+}
+
+void follow_shared_runs() {
+  std::unique_ptr<Task> task;
+  for (;;) {
+    Message message{};
+    broadcast(ranks(), bytes_of(message));
+    if (message == Message::end) return;
+    if (message == Message::task) {
+      task = followed_task(announced<TaskStart>());
+      continue;
+    }
+    const Start start = announced<Start>();
+    const Config config = config_of(start.config);
+    const std::unique_ptr<Task> random =
+        message == Message::timing ? random_task_to_time(config, {start.target, start.source, start.classes}) : nullptr;
+    const Task& trained = random ? *random : *task;
+    const DeferInterrupts deferred;
+    Trainer(config, trained, trainable_model(config, trained), /*initial_values=*/true, ranks())
+        .follow(interrupt_request());
+  }
+}
+
+void end_shared_runs() {
+  if (ranks().size() == 1) return;
+  Message message = Message::end;
+  broadcast(ranks(), bytes_of(message));
+}
+
+}  // namespace maki

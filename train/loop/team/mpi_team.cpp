@@ -1,0 +1,190 @@
+#include "train/loop/team/mpi_team.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include "train/loop/team/mpi_calls.h"
+
+namespace maki {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kFailureTag = kMpiTags, kPulseTag = kMpiTags + 1;
+
+std::optional<int> number_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  return std::atoi(text);
+}
+
+// Every rank tells rank 0 that it is alive, and rank 0 tells all, from a thread of its own: however long a rank
+// computes or writes, only one that has died or was stopped falls silent.
+class MpiTeam final : public Team {
+ public:
+  MpiTeam(const MpiCalls& calls, double patience)
+      : Team(calls.rank(), calls.size()),
+        calls_(calls),
+        patience_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience))),
+        heard_(static_cast<std::size_t>(size()), Clock::now()) {
+    pulse_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
+    hosts_ = gather_all(*this, calls.host());
+  }
+
+  ~MpiTeam() override {
+    pulse_ = {};  // joins
+    if (!failed_) calls_.end();
+  }
+
+  std::string describe(int rank) const override {
+    if (hosts_.empty()) return Team::describe(rank);  // while the team is being made
+    return fmt::format("rank {} on {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+  }
+
+  bool announce_failure(int exit_code, const std::string& sentence) noexcept override {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    if (leads()) return true;
+    const std::string note = fmt::format("{} {}", exit_code, sentence);
+    const std::int64_t ticket = calls_.send(0, kFailureTag, note.data(), static_cast<int>(note.size()));
+    for (const auto end = Clock::now() + kGrace; ticket >= 0 && Clock::now() < end;) {
+      if (calls_.finished(ticket) != 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+  void end_all(int exit_code) noexcept override { calls_.abort(exit_code); }
+
+ private:
+  static constexpr std::chrono::seconds kGrace{5};
+
+  static int tag(std::uint64_t number) { return static_cast<int>(number % kMpiTags); }
+  Ticket under_way(int rank, std::int64_t ticket) const {
+    check<RankError>(ticket >= 0, "rank {}: MPI cannot exchange messages with it", rank);
+    return static_cast<Ticket>(ticket);
+  }
+
+  Ticket start_send(int to, std::uint64_t number, Bytes bytes) override {
+    const std::lock_guard lock(mutex_);
+    return under_way(to, calls_.send(to, tag(number), bytes.data(), static_cast<int>(bytes.size())));
+  }
+  Ticket start_receive(int from, std::uint64_t number, std::span<std::byte> into) override {
+    const std::lock_guard lock(mutex_);
+    return under_way(from, calls_.receive(from, tag(number), into.data(), static_cast<int>(into.size())));
+  }
+  bool finished(Ticket ticket) override {
+    const std::lock_guard lock(mutex_);
+    const int state = calls_.finished(static_cast<std::int64_t>(ticket));
+    check<RankError>(state >= 0, "a message between ranks was lost: MPI reports an error");
+    return state == 1;
+  }
+  void abandon(Ticket ticket) noexcept override {
+    const std::lock_guard lock(mutex_);
+    calls_.abandon(static_cast<std::int64_t>(ticket));
+  }
+
+  std::optional<RankError> failure() override {
+    const std::lock_guard lock(mutex_);
+    listen();
+    std::array<char, 4096> note;
+    int from = 0;
+    const int length = calls_.poll(kFailureTag, &from, note.data(), std::ssize(note));
+    if (length < 0) return std::nullopt;
+    const std::string text(note.data(), static_cast<std::size_t>(length));
+    const std::size_t space = text.find(' ');
+    return RankError(fmt::format("{}: {}", describe(from), text.substr(space + 1)), std::atoi(text.c_str()));
+  }
+
+  void require_alive(int rank, Clock::duration waiting) override {
+    const int watched = leads() ? rank : 0;
+    const std::lock_guard lock(mutex_);
+    const Clock::duration silent = std::min(waiting, Clock::now() - heard_[static_cast<std::size_t>(watched)]);
+    check<RankError>(silent <= patience_, "{}: nothing was heard of it for {:.3g} s", describe(watched),
+                     std::chrono::duration<double>(patience_).count());
+  }
+
+  // Requires: mutex_ is locked.
+  void listen() {
+    char byte = 0;
+    for (int from = 0; calls_.poll(kPulseTag, &from, &byte, 1) >= 0;)
+      heard_[static_cast<std::size_t>(from)] = Clock::now();
+  }
+
+  void beat(const std::stop_token& stop) {
+    std::vector<int> to = {0};
+    if (leads()) to.clear();
+    for (int rank = 1; leads() && rank < size(); ++rank) to.push_back(rank);
+    std::vector<std::int64_t> tickets(to.size(), -1);
+    static constexpr char kByte = 0;
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      listen();
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        if (tickets[i] >= 0 && calls_.finished(tickets[i]) == 0) continue;  // the last one has not been sent yet
+        tickets[i] = calls_.send(to[i], kPulseTag, &kByte, 1);
+      }
+      ended_.wait_for(lock, stop, patience_ / 5, [] { return false; });
+    }
+    for (const std::int64_t ticket : tickets) {
+      if (ticket >= 0 && calls_.finished(ticket) == 0) calls_.abandon(ticket);
+    }
+    listen();
+  }
+
+  const MpiCalls& calls_;
+  const Clock::duration patience_;
+  std::mutex mutex_;  // of all calls
+  std::condition_variable_any ended_;
+  std::vector<Clock::time_point> heard_;  // of each rank
+  std::vector<std::string> hosts_;
+  bool failed_ = false;
+  std::jthread pulse_;
+};
+
+const MpiCalls& load_module(const std::vector<std::string>& modules) {
+  const auto found =
+      std::ranges::find_if(modules, [](const std::string& path) { return access(path.c_str(), R_OK) == 0; });
+  check(found != modules.end(),
+        "ranks: this program was built without MPI; install libopenmpi-dev or libmpich-dev and build it again, or "
+        "start it "
+        "without mpirun");
+  void* const module = dlopen(found->c_str(), RTLD_NOW | RTLD_GLOBAL);  // plugins of Open MPI look for its symbols
+  check(module != nullptr, "ranks: {}", module == nullptr ? dlerror() : "");
+  const void* const calls = dlsym(module, kMpiCalls);
+  check(calls != nullptr, "ranks: {} is no module of maki", *found);
+  return *static_cast<const MpiCalls*>(calls);
+}
+
+}  // namespace
+
+Launch launched() {
+  constexpr const char* kVariables[][3] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI
+      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},                                     // MPICH
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"}};              // srun with PMIx
+  for (const auto& [rank, size, here] : kVariables) {
+    const auto of = number_in(rank), all = number_in(size);
+    if (!of || !all || *all < 1) continue;
+    return {.rank = *of, .size = *all, .here = std::clamp(number_in(here).value_or(1), 1, *all)};
+  }
+  return {};
+}
+
+std::unique_ptr<Team> join_mpi_team(const Launch& launch, const std::vector<std::string>& modules, double patience) {
+  const MpiCalls& calls = load_module(modules);
+  const char* const error = calls.begin();
+  check(error == nullptr, "ranks: {}: {}", calls.library(), error == nullptr ? "" : error);
+  check(calls.size() == launch.size,
+        "ranks: {} processes were started, but {} finds {}; start them with the mpirun of that library", launch.size,
+        calls.library(), calls.size());
+  return std::make_unique<MpiTeam>(calls, patience);
+}
+
+}  // namespace maki
