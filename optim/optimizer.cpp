@@ -87,7 +87,8 @@ std::vector<FlatRange> Optimizer::divide(int parts) const {
       end = end - first < last - end ? first : last;
       break;
     }
-    end = std::max(begin, end);
+    // A block of which two parts begin would have to be put together from three.
+    end = end / block == begin / block && part < parts ? begin : std::max(begin, end);
     ranges.push_back({begin, end});
     begin = end;
   }

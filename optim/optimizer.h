@@ -94,7 +94,8 @@ class Optimizer {
   std::vector<MomentLayout> moment_layouts() const;
 
   /// Divides ParameterStore::trainable() into consecutive ranges, as equal as possible, each of which can be updated
-  /// without the others. Requires: assign_offsets() was called on the store.
+  /// without the others. A block of kNormBlock elements (optim/clip.h) belongs to two of them at most. Requires:
+  /// assign_offsets() was called on the store.
   std::vector<FlatRange> divide(int parts) const;
   /// From now on, step() updates of the flat gradients only those in the range of the shard, and no memory of moments
   /// is used beyond it (their tensors have all elements). Tables are updated as before. Throws Error if there are

@@ -48,14 +48,16 @@ void add_all(const std::string& bytes, std::int64_t cols, DType dtype, RowGradie
   }
 }
 
-// Sends each rank its range of the roots of this one, and adds up what the others send of the range of this one.
+// Sends each rank its range of the roots of this one, and adds what the others send of the range of this one to its
+// roots.
 template <class T>
 class RangeSum {
  public:
-  /// `levels`: of the subtrees of each rank; `ranges`: what each rank is to receive; `roots`: those of this rank.
-  RangeSum(Team& team, const std::vector<std::vector<int>>& levels, std::vector<FlatRange> ranges,
-           std::vector<const T*> roots)
-      : team_(team), levels_(levels), ranges_(std::move(ranges)), roots_(std::move(roots)) {
+  /// `levels`: of the subtrees of each rank; `ranges`: one of each rank; `roots`: those of this rank, of whose range
+  /// the sum takes the place.
+  RangeSum(Team& team, const std::vector<std::vector<int>>& levels, const std::vector<FlatRange>& ranges,
+           std::vector<T*> roots)
+      : team_(team), levels_(levels), ranges_(ranges), roots_(std::move(roots)) {
     for (const std::vector<int>& of_rank : levels) subtrees_ += std::ssize(of_rank);
     size_ = std::max<std::int64_t>(kNormBlock, kMostReceived / std::int64_t{sizeof(T)} / subtrees_);
   }
@@ -75,12 +77,13 @@ class RangeSum {
   }
 
  private:
-  // A part of the range of every rank, which begins there at this element, and what this rank receives of its own: by
-  // rank and subtree.
+  // A part of the range of every rank, which begins there at this element; and of this rank's own, the terms of the
+  // sum, by rank and subtree, with the memory of those that are received.
   struct Chunk {
     Chunk(Team& team, std::int64_t first, Tensor memory) : begin(first), received(std::move(memory)), messages(team) {}
     std::int64_t begin;
     Tensor received;
+    std::vector<T*> terms;
     Messages messages;
   };
 
@@ -94,12 +97,11 @@ class RangeSum {
     const FlatRange own = part(team_.rank(), chunk);
     T* into = chunk.received.template data<T>();
     for (int rank = 0; rank < team_.size(); ++rank) {
-      for (std::size_t i = 0; i < levels_[static_cast<std::size_t>(rank)].size(); ++i, into += own.size()) {
-        if (rank == team_.rank()) {
-          std::copy_n(roots_[i] + own.begin, own.size(), into);
-        } else {
-          chunk.messages.receive(rank, std::as_writable_bytes(std::span(into, static_cast<std::size_t>(own.size()))));
-        }
+      for (std::size_t i = 0; i < levels_[static_cast<std::size_t>(rank)].size(); ++i) {
+        chunk.terms.push_back(rank == team_.rank() ? roots_[i] + own.begin : into);
+        if (rank == team_.rank()) continue;
+        chunk.messages.receive(rank, std::as_writable_bytes(std::span(into, static_cast<std::size_t>(own.size()))));
+        into += own.size();
       }
     }
     for (int step = 1; step < team_.size(); ++step) {
@@ -112,28 +114,26 @@ class RangeSum {
 
   void add(Chunk& chunk, T* sum) {
     chunk.messages.wait();
-    const std::int64_t length = part(team_.rank(), chunk).size();
-    const auto add_to_left = [length](T* left, const T* right) {
+    const FlatRange own = part(team_.rank(), chunk);
+    const auto add_to_left = [length = own.size()](T* left, const T* right) {
       parallel_ranges(length, 1, [=](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) left[i] += right[i];
       });
       return left;
     };
     SumTree<T*> tree;
-    T* term = chunk.received.template data<T>();
+    std::size_t term = 0;
     for (const std::vector<int>& levels : levels_) {
-      for (const int level : levels) {
-        tree.push(term, add_to_left, level);
-        term += length;
-      }
+      for (const int level : levels) tree.push(chunk.terms[term++], add_to_left, level);
     }
-    std::copy_n(tree.total(add_to_left), length, sum + chunk.begin);
+    const T* const total = tree.total(add_to_left);
+    if (total != sum + own.begin) std::copy_n(total, own.size(), sum + own.begin);
   }
 
   Team& team_;
   const std::vector<std::vector<int>>& levels_;
-  std::vector<FlatRange> ranges_;
-  std::vector<const T*> roots_;
+  const std::vector<FlatRange>& ranges_;
+  std::vector<T*> roots_;
   std::int64_t subtrees_ = 0, size_ = 0;
 };
 
@@ -169,33 +169,17 @@ void GradientSum::finish() {
   }
 }
 
-// The blocks whose squares a rank sums: those that begin in its part, or in the part of an earlier one where it is
-// shorter than a block.
-FlatRange GradientSum::normed(int rank) const {
-  const FlatRange part = parts_[static_cast<std::size_t>(rank)];
-  const bool last = rank + 1 == team_.size();
-  return {part.begin / kNormBlock * kNormBlock, last ? part.end : part.end / kNormBlock * kNormBlock};
-}
-
-FlatRange GradientSum::needed(int rank) const {
-  return {normed(rank).begin, std::max(normed(rank).end, parts_[static_cast<std::size_t>(rank)].end)};
-}
-
+// The sum is made where the first root of this rank is, which becomes the gradient of the store.
 void GradientSum::finish_flat() {
-  const FlatRange range = needed(team_.rank());
-  Tensor sum = empty({range.size()}, store_.dtype());
-  std::vector<FlatRange> ranges;
-  for (int rank = 0; rank < team_.size(); ++rank) ranges.push_back(needed(rank));
-  dispatch(store_.dtype(), [&]<class T>() {
-    std::vector<const T*> roots;
-    for (const auto& root : tree_.roots()) roots.push_back(std::as_const(root.sum).template data<T>());
-    if (own_.size() == 1) roots.push_back(std::as_const(store_.gradients()).template data<T>());
-    RangeSum<T>(team_, levels_, std::move(ranges), std::move(roots)).run(sum.data<T>());
-  });
-  if (!tree_.roots().empty()) store_.set_gradients(tree_.roots().front().sum);
+  std::vector<Tensor> roots;
+  for (const auto& root : tree_.roots()) roots.push_back(root.sum);
   tree_.begin();
+  if (!roots.empty()) store_.set_gradients(roots.front());
+  if (own_.size() == 1) roots.push_back(store_.gradients());
   dispatch(store_.dtype(), [&]<class T>() {
-    std::ranges::copy(std::as_const(sum).values<T>(), store_.gradients().data<T>() + range.begin);
+    std::vector<T*> memory;
+    for (Tensor& root : roots) memory.push_back(root.data<T>());
+    RangeSum<T>(team_, levels_, parts_, std::move(memory)).run(store_.gradients().data<T>());
   });
 }
 
@@ -211,13 +195,41 @@ void GradientSum::finish_rows() {
   }
 }
 
+// The blocks whose squares a rank sums: those that end in its part.
+FlatRange GradientSum::blocks(int rank) const {
+  const FlatRange range = part(rank);
+  const bool last = rank + 1 == team_.size();
+  return {range.begin / kNormBlock * kNormBlock, last ? range.end : range.end / kNormBlock * kNormBlock};
+}
+
+// Where a part begins within a block, its rank gets the beginning of the block from the rank before it.
+void GradientSum::complete_blocks() {
+  Messages messages(team_);
+  int before = 0;  // the last rank whose part has elements
+  for (int rank = 0; rank < team_.size(); ++rank) {
+    const FlatRange head{blocks(rank).begin, part(rank).begin};
+    if (blocks(rank).size() > 0 && head.size() > 0 && (rank == team_.rank() || before == team_.rank())) {
+      dispatch(store_.dtype(), [&]<class T>() {
+        const std::span<T> values = store_.gradients().values<T>().subspan(static_cast<std::size_t>(head.begin),
+                                                                           static_cast<std::size_t>(head.size()));
+        if (rank == team_.rank()) messages.receive(before, std::as_writable_bytes(values));
+        if (before == team_.rank()) messages.send(rank, std::as_bytes(values));
+      });
+    }
+    if (part(rank).size() > 0) before = rank;
+  }
+  messages.wait();
+}
+
 double GradientSum::norm() {
   if (team_.size() == 1) return grad_norm(store_);
+  complete_blocks();
   std::vector<double> squares(static_cast<std::size_t>((store_.trainable().size() + kNormBlock - 1) / kNormBlock));
   Bounds bounds;
-  for (int rank = 0; rank < team_.size(); ++rank) bounds.push_back(normed(rank).begin / kNormBlock * 8);
-  bounds.push_back(std::ssize(squares) * 8);
-  const FlatRange own = normed(team_.rank());
+  for (int rank = 0; rank < team_.size(); ++rank)
+    bounds.push_back(blocks(rank).begin / kNormBlock * std::int64_t{sizeof(double)});
+  bounds.push_back(std::ssize(squares) * std::int64_t{sizeof(double)});
+  const FlatRange own = blocks(team_.rank());
   if (own.size() > 0) {
     const std::vector<double> sums = squares_of_blocks(store_.gradients().slice_flat(own.begin, Shape{own.size()}));
     std::ranges::copy(sums, squares.begin() + own.begin / kNormBlock);

@@ -44,8 +44,9 @@ class GradientSum {
  private:
   void finish_flat();
   void finish_rows();
-  FlatRange needed(int rank) const;
-  FlatRange normed(int rank) const;
+  FlatRange part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
+  FlatRange blocks(int rank) const;
+  void complete_blocks();
 
   Team& team_;
   ParameterStore& store_;
