@@ -80,34 +80,32 @@ bool EventStreams::follow(Stream& stream) {
 void EventStreams::send_lines(Stream& stream) {
   const Descriptor file(posix_file_system(), stream.run.metrics_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const struct stat status = file.status();
-  if ((stream.file != 0 && stream.file != status.st_ino) || stream.cursor > status.st_size ||
-      !begins_line(file, stream.cursor)) {
-    stream.cursor = stream.skipped = 0;
+  const bool is_new = stream.file != status.st_ino;
+  if ((is_new && (stream.file != 0 || !begins_line(file, stream.cursor))) || stream.cursor > status.st_size) {
+    stream.cursor = 0;
+    stream.in_long_line = false;
     stream.exchange->write("event: reset\ndata: {}\n\n");
   }
   stream.file = status.st_ino;
   std::string block(kMaxLineBytes, '\0'), events;
-  while (stream.cursor + stream.skipped < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
-    const auto start = static_cast<std::uint64_t>(stream.cursor + stream.skipped);
-    const std::size_t n = file.read_at(start, {reinterpret_cast<std::byte*>(block.data()), block.size()});
+  while (stream.cursor < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
+    const std::size_t n = file.read_at(static_cast<std::uint64_t>(stream.cursor),
+                                       {reinterpret_cast<std::byte*>(block.data()), block.size()});
     const std::string_view read(block.data(), n);
     std::size_t at = 0;
-    if (stream.skipped > 0) {
-      if (n == 0) break;
-      const std::size_t end = read.find('\n');
-      stream.skipped += static_cast<std::int64_t>(std::min(end, n));
-      if (end != std::string_view::npos) stream.cursor += std::exchange(stream.skipped, 0) + 1;
-      continue;
+    for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1) {
+      const std::string_view line = read.substr(at, end - at);
+      if (!std::exchange(stream.in_long_line, false) && read_metrics_line(line))
+        events += fmt::format("id: {}\ndata: {}\n\n", stream.cursor + static_cast<std::int64_t>(end) + 1, line);
     }
-    for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1)
-      if (const std::string_view line = read.substr(at, end - at); read_metrics_line(line))
-        events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, line);
     if (at == 0 && n < block.size()) break;  // a line that is still being written
-    if (at == 0) stream.skipped = static_cast<std::int64_t>(n);
+    if (at == 0) {
+      stream.in_long_line = true;
+      at = n;
+    }
     stream.cursor += static_cast<std::int64_t>(at);
-    stream.exchange->write(events);
+    stream.exchange->write(std::exchange(events, ""));
     stream.idle = 0;
-    events.clear();
   }
 }
 
