@@ -171,6 +171,18 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
   });
 }
 
+TEST_CASE("what is inside a model while it reads a text that it can read", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    const auto inside = [&](const std::string& text) {
+      return request(port, "POST", "/api/inside", json{{"model", "run"}, {"text", text}}.dump(),
+                     "Content-Type: application/json\r\n");
+    };
+    REQUIRE(inside("the").json().at("tokens") == json{"t", "h", "e"});
+    REQUIRE(inside("\u732b").status == 400);
+  });
+}
+
 TEST_CASE("a damaged or vanished checkpoint, and a model that does not continue texts, are refused with a sentence",
           "[serve_test]") {
   const TrainedRun run;

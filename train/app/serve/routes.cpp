@@ -4,6 +4,7 @@
 
 #include "data/io/number.h"
 #include "train/app/draw/words.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/report/sections.h"
 #include "train/app/report/style.h"
@@ -41,7 +42,8 @@ std::vector<HttpRoute> routes(Served& served) {
   const auto inside = [&served](const Exchange& exchange) {
     const InsideRequest asked = parse_inside_request(exchange->body());
     served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
-      exchange->answer(200, kJsonType, answer_inside(asked, *model));
+      const std::vector<std::int32_t> ids = encode_text(*model, asked.text, "text", Unknown::error);
+      exchange->answer(200, kJsonType, inside_json(asked, *model, look_inside(*model, ids, asked.options)));
     });
   };
   const auto report = [&served](const Exchange& exchange) {
