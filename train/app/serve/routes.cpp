@@ -7,7 +7,6 @@
 #include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/report/sections.h"
-#include "train/app/report/style.h"
 #include "train/app/serve/inside_json.h"
 #include "train/app/serve/page_text.h"
 
@@ -52,7 +51,7 @@ std::vector<HttpRoute> routes(Served& served) {
     const PageLanguage language(words_in(lang.empty() ? "en" : lang).name);
     served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
       exchange->answer(200, kJsonType,
-                       json_text(Json{{"html", report_sections({read_measured_run(path)}, language)},
+                       json_text(Json{{"html", report_sections(read_measured_runs({path}), language)},
                                       {"style", kReportStyle},
                                       {"language", language.name()}}));
     });
