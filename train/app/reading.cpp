@@ -9,6 +9,7 @@
 #include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
+#include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
@@ -117,6 +118,16 @@ MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std:
     masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
   }
   return masked;
+}
+
+std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top) {
+  const Tensor logits = loaded.model->as_encoder()->logits_at(tensor(text.masks, {std::ssize(text.masks)}),
+                                                              tensor(text.ids, {1, std::ssize(text.ids)}));
+  require_finite(loaded, logits, "logits");
+  std::vector<std::vector<Candidate>> candidates;
+  for (std::int64_t i = 0; i < std::ssize(text.masks); ++i)
+    candidates.push_back(best_candidates(logits, i, loaded.tokenizer->vocab_size(), top));
+  return candidates;
 }
 
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, const std::string& text, std::string_view name,

@@ -8,6 +8,7 @@
 
 #include "data/tokenizer/unknown_characters.h"
 #include "train/app/command.h"
+#include "train/loop/best_candidates.h"
 #include "train/loop/online_learner.h"
 #include "train/run/loaded_model.h"
 
@@ -61,6 +62,9 @@ struct MaskedText {
 /// is reduced to what the tokenizer can encode, as by encodable_text(). A text without [MASK] has no masks. For a
 /// tokenizer of words, a space before [MASK] is part of the masked word.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+/// For each mask of a text the `top` most probable tokens. Throws CheckpointError if a logit is not finite. Requires:
+/// the model is an encoder.
+std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top);
 
 /// The ids of a text that stands alone, such as a sentence to translate; none of an empty text. Throws what
 /// encodable_text() throws.

@@ -23,23 +23,23 @@ TableRow row_of(const std::vector<MeasuredRun>& runs, const std::string& name, c
   return row;
 }
 
-MeasuredRun read_measured_run(const std::string& path) {
-  const bool is_run = is_directory(path);
-  const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
-  if (!is_run) return {path, read_state(file), {}, {}};
-  const RunDirectory run(path);
-  return {path, read_state(file), read_history(run.metrics_file()), run.best()};
-}
-
-}  // namespace
-
-std::vector<std::string> sources_of_run(const std::string& run) {
+std::vector<std::string> sources_of(const std::string& run) {
   try {
     return stored_config(run).value_or(Config()).corpus;
   } catch (const Error&) {
     return {};
   }
 }
+
+MeasuredRun read_measured_run(const std::string& path) {
+  const bool is_run = is_directory(path);
+  const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
+  if (!is_run) return {path, read_state(file), {}, {}, {}};
+  const RunDirectory run(path);
+  return {path, read_state(file), read_history(run.metrics_file()), run.best(), sources_of(path)};
+}
+
+}  // namespace
 
 std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths) {
   std::vector<MeasuredRun> runs;

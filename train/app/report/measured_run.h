@@ -17,9 +17,8 @@ struct MeasuredRun {
   CheckpointState state;  ///< of the newest checkpoint, or of the file
   RunHistory history;     ///< empty for a .maki file
   std::optional<BestPointer> best;
+  std::vector<std::string> sources;  ///< of its text; none if its configuration names none, or cannot be read
 };
-/// The sources of the text of its training; none if its configuration names none, or cannot be read.
-std::vector<std::string> sources_of_run(const std::string& run);
 /// Throws what choose_checkpoint() throws.
 std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths);
 

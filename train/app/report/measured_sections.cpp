@@ -52,11 +52,10 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
 
 // How to train the same model again.
 std::string command_of(const MeasuredRun& run) {
-  const std::vector<std::string> corpus = sources_of_run(run.path);
-  if (corpus.empty()) return "";
+  if (run.sources.empty()) return "";
   return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
                      run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH",
-                     std::ranges::count(corpus, "-") > 0 ? " < TEXT" : "");
+                     std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
 }
 
 // Of the newest evaluation, if the others are compared by a sample of the text.
@@ -77,7 +76,7 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
       {say("best validation loss", "最良の検証損失"), best_of(run, say)},
       {say("last loss on all of the validation text", "検証テキスト全体での最後の損失"), whole_of(run)},
       {say("training time", "学習時間"), time_of(run)},
-      {say("text", "テキスト"), fmt::format("{}", fmt::join(sources_of_run(run.path), "\n"))},
+      {say("text", "テキスト"), fmt::format("{}", fmt::join(run.sources, "\n"))},
       {say("hash of the text", "テキストのハッシュ"), state.corpus_hash},
       {say("size", "大きさ"),
        say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",

@@ -11,7 +11,6 @@
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
-#include "nn/models/encoder.h"
 #include "train/app/draw/attention_figure.h"
 #include "train/app/draw/positions_figure.h"
 #include "train/app/reading.h"
@@ -297,26 +296,23 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
 }
 
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
-  constexpr std::size_t kShownMasks = 12;
-  constexpr std::ptrdiff_t kContext = 6;  // tokens on each side
+  constexpr std::ptrdiff_t kShownMasks = 12, kContext = 6;  // tokens on each side
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
-  const std::vector<std::int32_t> ids = row_of(read.batch.ids, 0), targets = row_of(read.batch.targets, 0);
+  const std::vector<std::int32_t> targets = row_of(read.batch.targets, 0);
+  MaskedText text{row_of(read.batch.ids, 0), {}};
+  for (std::size_t i = 0; i < targets.size() && std::ssize(text.masks) < kShownMasks; ++i)
+    if (targets[i] != kIgnoredTarget) text.masks.push_back(static_cast<std::int32_t>(i));
+  const auto found = fill_masks(read.loaded, text, /*top=*/3);
   std::vector<TableRow> rows = {
       {say("text", "テキスト"), say("hidden token", "隠したトークン"), say("expected", "予測")}};
-  std::vector<std::int32_t> masks;
-  for (std::size_t i = 0; i < targets.size() && masks.size() < kShownMasks; ++i)
-    if (targets[i] != kIgnoredTarget) masks.push_back(static_cast<std::int32_t>(i));
-  const Tensor logits =
-      read.loaded.model->as_encoder()->logits_at(tensor(masks, {std::ssize(masks)}), tensor(ids, {1, std::ssize(ids)}));
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    const std::ptrdiff_t at = masks[i], begin = std::max<std::ptrdiff_t>(0, at - kContext),
-                         end = std::min(std::ssize(ids), at + kContext + 1);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto at = text.ids.begin() + text.masks[i], begin = at - std::min(kContext, at - text.ids.begin()),
+               end = at + std::min(kContext + 1, text.ids.end() - at);
     std::string candidates;
-    for (const Candidate& c : best_candidates(logits, static_cast<std::int64_t>(i), tokenizer.vocab_size(), 3))
+    for (const Candidate& c : found[i])
       candidates += fmt::format("{} {:.0f} %   ", token_label(tokenizer.bytes(c.id)), 100 * c.probability);
-    rows.push_back({text_of(tokenizer, {ids.begin() + begin, ids.begin() + at}) + std::string(kMask) +
-                        text_of(tokenizer, {ids.begin() + at + 1, ids.begin() + end}),
-                    token_label(tokenizer.bytes(targets[static_cast<std::size_t>(at)])), candidates});
+    rows.push_back({text_of(tokenizer, {begin, at}) + std::string(kMask) + text_of(tokenizer, {at + 1, end}),
+                    token_label(tokenizer.bytes(targets[static_cast<std::size_t>(text.masks[i])])), candidates});
   }
   return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));
 }

@@ -36,13 +36,12 @@ std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
   return fmt::format("{}/report-{}.html", run.path, run.state.step);
 }
 
-std::vector<std::string> inputs_of(const ReportOptions& o) {
+std::vector<std::string> inputs_of(const std::vector<MeasuredRun>& runs) {
   std::vector<std::string> inputs;
-  for (const std::string& run : o.runs) {
+  for (const MeasuredRun& run : runs) {
     ReadingOptions reading;
-    reading.run = run;
-    for (const auto& paths : {reading.inputs(), sources_of_run(run)})
-      inputs.insert(inputs.end(), paths.begin(), paths.end());
+    reading.run = run.path;
+    for (const auto& paths : {reading.inputs(), run.sources}) inputs.insert(inputs.end(), paths.begin(), paths.end());
   }
   return inputs;
 }
@@ -51,7 +50,7 @@ int report(const ReportOptions& o) {
   const PageLanguage language(language_of(o));
   const std::vector<MeasuredRun> runs = read_measured_runs(o.runs);
   const std::string out = out_of(o, runs.front());
-  const OutputPath place{out, o.force, inputs_of(o)};
+  const OutputPath place{out, o.force, inputs_of(runs)};
   require_file_place(place);  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
   const std::string page = html_page(title, language, report_sections(runs, language));
