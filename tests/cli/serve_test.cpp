@@ -160,7 +160,7 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
       const std::size_t before = metrics.rfind('\n', metrics.size() - 2) + 1;
       const std::string seen = connection.read_until(
           fmt::format("id: {}\ndata: {}\n", metrics.size(), metrics.substr(before, metrics.size() - before)));
-      REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"max_steps\":30"));
+      REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"best_possible_loss\":"));
       const std::string first = metrics.substr(cursor, metrics.find('\n', cursor) - cursor);
       REQUIRE_THAT(seen, ContainsSubstring(fmt::format("id: {}\ndata: {}\n", cursor + first.size() + 1, first)));
       REQUIRE_THAT(seen, !ContainsSubstring("event: reset"));

@@ -222,7 +222,6 @@ TEST_CASE("the answer in JSON has the numbers of the struct") {
   REQUIRE(attention["causal"] == true);
   REQUIRE(attention["width"] == 4);
   REQUIRE(attention["scale"].get<float>() == 0.5F);
-  REQUIRE(attention["bias"].is_null());
   const std::pair<const char*, const Tensor*> tensors[] = {
       {"query", &inside.attention->query},     {"key", &inside.attention->key},
       {"value", &inside.attention->value},     {"scores", &inside.attention->scores},

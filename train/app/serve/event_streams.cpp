@@ -3,7 +3,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sstream>
 
 #include "data/io/descriptor.h"
 #include "data/io/file.h"
@@ -25,26 +24,14 @@ bool begins_line(const Descriptor& file, std::int64_t at) {
   return at == 0 || (file.read_at(static_cast<std::uint64_t>(at - 1), {&before, 1}) == 1 && before == std::byte{'\n'});
 }
 
-// What is known of a run beside its measurements, for the curve.
+// What the page shows of a run beside its measurements and what the list of runs says.
 Json start_json(const RunDirectory& run) {
-  Json facts{{"max_steps", nullptr}, {"best_possible_loss", nullptr}, {"nats_per_character_factor", nullptr}};
+  Json facts{{"best_possible_loss", nullptr}};
   try {
-    Config config;
-    run.apply_config(config);
-    facts["max_steps"] = config.max_steps;
     const double best = read_state(ContainerReader(run.checkpoint_file(run.checkpoints().at(0)))).best_possible_loss;
     if (best > 0) facts["best_possible_loss"] = best;
   } catch (const std::exception&) {
     // What cannot be read stays unknown.
-  }
-  // Counting is measured before the first step, so that its line is one of the first.
-  constexpr std::size_t kBeginning = 64 << 10;
-  std::istringstream lines(read_beginning(run.metrics_file(), kBeginning));
-  for (std::string line; std::getline(lines, line);) {
-    const std::optional<MetricsLine> counting = read_metrics_line(line);
-    if (counting && counting->kind == "counting")
-      facts["nats_per_character_factor"] =
-          counting->number("nats_per_character").value_or(0) / counting->number("val_loss").value_or(0);
   }
   return facts;
 }

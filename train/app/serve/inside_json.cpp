@@ -19,7 +19,6 @@ FloatJson inside_attention(const InsideAttention& a) {
   json.update({{"query", rows_json(a.query)},
                {"key", rows_json(a.key)},
                {"value", rows_json(a.value)},
-               {"bias", nullptr},
                {"scores", rows_json(a.scores)},
                {"weights", rows_json(a.weights)},
                {"output", rows_json(a.output)}});

@@ -305,8 +305,8 @@ async function showReport(query, signal) {
   box.lang = lang;
 }
 function facts() {
-  const { evaluation, start, pace, best } = record, [from, now] = [pace[0], pace.at(-1)];
-  const steps = start.max_steps ?? run.max_steps, factor = start.nats_per_character_factor;
+  const { counting, evaluation, pace, best } = record, [from, now] = [pace[0], pace.at(-1)];
+  const steps = run.max_steps, factor = counting && counting.nats_per_character / counting.val_loss;
   const rows = { progress: text('ofSteps', { step: format(now?.step ?? run.step, 9), steps: format(steps, 9) }) };
   if (now) rows.trainingLoss = format(now.loss);
   if (evaluation) [rows.validationLoss, rows.bestLoss] = [format(evaluation.val_loss), format(best)];
