@@ -29,7 +29,7 @@ class PageLanguage {
   std::string name_;
 };
 
-/// A row of a table: a name, and what is said about it, as texts.
+/// A row of a table: a name, and what is said about it. All are texts, which are escaped.
 using TableRow = std::vector<std::string>;
 
 /// As xml_text(), but line ends stay.

@@ -106,16 +106,15 @@ std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage&
 
 // Of one run, training and validation losses have colours of their own; of several, each run has one.
 Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLanguage& say) {
-  Chart chart{.title = {}, .x_title = {}, .crops_beginning = true};
+  Chart chart;
   const bool alone = runs.size() == 1;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunHistory& history = runs[i].history;
-    const int color = static_cast<int>(i % 6);
     const auto raw = points_of(history, x, [](const LoggedStep& line) { return line.step.loss; });
     auto smooth = raw;
     const std::vector<double> means = smoothed_losses(history.steps());
     for (std::size_t k = 0; k < smooth.size(); ++k) smooth[k].second = means[k];
-    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : color};
+    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : i};
     for (const EvalPoint& point : history.validations()) {
       if (history.steps().empty()) break;
       const auto at =
@@ -127,7 +126,7 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
     if (alone)
       chart.series.push_back({say("training, single steps", "訓練（ステップごと）"), raw, Series::Style::faint, 0});
     chart.series.push_back(
-        {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, color});
+        {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, i});
     if (!alone) validation.name.clear();
     chart.series.push_back(validation);
     if (alone && runs[i].best) {
@@ -185,8 +184,8 @@ std::string optimization(const std::vector<MeasuredRun>& runs, const PageLanguag
   for (const auto& [title, value] : measured) {
     Chart chart{.title = title, .x_title = say("steps", "ステップ")};
     for (std::size_t i = 0; i < runs.size(); ++i)
-      chart.series.push_back({runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, value),
-                              Series::Style::line, static_cast<int>(i % 6)});
+      chart.series.push_back(
+          {runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, value), Series::Style::line, i});
     charts += chart_figure(chart);
   }
   return html_section(say("Optimization and speed", "最適化と速度"),
@@ -205,8 +204,7 @@ std::string layers(const RunHistory& history, const PageLanguage& say) {
       for (const LayerReport& layer : line.layers) {
         auto series = std::ranges::find(chart.series, layer.layer, &Series::name);
         if (series == chart.series.end())
-          series = chart.series.insert(
-              series, {layer.layer, {}, Series::Style::line, static_cast<int>(chart.series.size() % 6)});
+          series = chart.series.insert(series, {layer.layer, {}, Series::Style::line, chart.series.size()});
         series->points.emplace_back(static_cast<double>(line.step), updates ? layer.update : layer.norm);
       }
     }

@@ -284,13 +284,12 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
   const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
   const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
   if (facts.at("labels").size() > kMostTabledLabels) return frequent_mistakes(facts, say);
-  const auto labels = facts.at("labels").get<std::vector<std::string>>();
-  std::vector<TableRow> rows = {{say("label \\ answer", "正解 ＼ 答え")}};
-  rows.front().insert(rows.front().end(), labels.begin(), labels.end());
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    rows.push_back({labels[i]});
-    for (const auto& count : facts.at("confusion").at(i))
-      rows.back().push_back(with_separators(count.get<std::int64_t>()));
+  TableRow head = facts.at("labels").get<TableRow>();
+  head.insert(head.begin(), say("label \\ answer", "正解 ＼ 答え"));
+  std::vector<TableRow> rows = {head};
+  for (const auto& counts : facts.at("confusion")) {
+    rows.push_back({head[rows.size()]});
+    for (const auto& count : counts) rows.back().push_back(with_separators(count.get<std::int64_t>()));
   }
   return html_section(say("Labels and answers", "混同行列"), html_table(rows, /*has_head=*/true));
 }

@@ -48,7 +48,7 @@ class CompletionChoice {
 
  private:
   std::int64_t index_, offset_ = 0;  // where the next token begins in the text, in characters
-  Json no_tokens_, tokens_;
+  Json no_tokens_, tokens_;          // the lists when they are empty, and as they are; null: not scored
 };
 
 }  // namespace maki
