@@ -69,9 +69,9 @@ LoadedModel ReadingOptions::open() const {
   return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special);
 }
 
-std::vector<std::string> ReadingOptions::inputs() const {
-  if (!is_directory(run)) return {run};
-  const RunDirectory directory(run);
+std::vector<std::string> inputs_of_run(const std::string& run_or_file) {
+  if (!is_directory(run_or_file)) return {run_or_file};
+  const RunDirectory directory(run_or_file);
   return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
 }
 

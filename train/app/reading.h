@@ -14,6 +14,10 @@
 
 namespace maki {
 
+/// The files of a run directory, or the .maki file, as inputs of a command (OutputPath). Other files in the directory
+/// may be outputs.
+std::vector<std::string> inputs_of_run(const std::string& run_or_file);
+
 /// The model that the command line names, and how it reads.
 struct ReadingOptions {
   std::string run, checkpoint, unknown = "error";
@@ -31,9 +35,7 @@ struct ReadingOptions {
   /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy, and
   /// what choose_checkpoint() and LoadedModel throw.
   LoadedModel open() const;
-  /// The files of the run directory, or the .maki file, as inputs of a command (OutputPath). Other files in the
-  /// directory may be outputs.
-  std::vector<std::string> inputs() const;
+  std::vector<std::string> inputs() const { return inputs_of_run(run); }
 };
 
 /// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen; empty: not given.

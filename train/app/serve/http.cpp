@@ -34,11 +34,6 @@ std::string error_json(int status, const char* sentence) {
   return json_text(Json{{"error", {{"message", sentence}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}});
 }
 
-std::string value_of(MHD_Connection* connection, MHD_ValueKind kind, const char* name) {
-  const char* const value = MHD_lookup_connection_value(connection, kind, name);
-  return value == nullptr ? "" : value;
-}
-
 // In a time that does not depend on how much of them is equal.
 bool are_equal(std::string_view given, std::string_view secret) {
   unsigned difference = given.size() == secret.size() ? 0 : 1;
@@ -87,9 +82,9 @@ HttpError error_for_client() {
   }
 }
 
-std::string HttpExchange::header(const char* name) const { return value_of(connection_, MHD_HEADER_KIND, name); }
-std::string HttpExchange::parameter(const char* name) const {
-  return value_of(connection_, MHD_GET_ARGUMENT_KIND, name);
+std::string HttpExchange::value(MHD_ValueKind kind, const char* name) const {
+  const char* const value = MHD_lookup_connection_value(connection_, kind, name);
+  return value == nullptr ? "" : value;
 }
 
 void HttpExchange::begin(int status, const char* type, std::string data, bool ended) {

@@ -46,8 +46,8 @@ class HttpExchange {
 
   /// Of the request: a field of its head, a parameter of its query, which are empty if they were not given, and its
   /// body. Requires: called by the handler of its route.
-  std::string header(const char* name) const;
-  std::string parameter(const char* name) const;
+  std::string header(const char* name) const { return value(MHD_HEADER_KIND, name); }
+  std::string parameter(const char* name) const { return value(MHD_GET_ARGUMENT_KIND, name); }
   const std::string& body() const { return body_; }
 
   /// The whole answer.
@@ -67,6 +67,7 @@ class HttpExchange {
  private:
   friend class HttpServer;
   using Clock = std::chrono::steady_clock;
+  std::string value(MHD_ValueKind kind, const char* name) const;
   void begin(int status, const char* type, std::string data, bool ended);
   void wake();
   MHD_Result send(const std::string& allow);

@@ -38,11 +38,9 @@ std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
 
 std::vector<std::string> inputs_of(const std::vector<MeasuredRun>& runs) {
   std::vector<std::string> inputs;
-  for (const MeasuredRun& run : runs) {
-    ReadingOptions reading;
-    reading.run = run.path;
-    for (const auto& paths : {reading.inputs(), run.sources}) inputs.insert(inputs.end(), paths.begin(), paths.end());
-  }
+  for (const MeasuredRun& run : runs)
+    for (const auto& paths : {inputs_of_run(run.path), run.sources})
+      inputs.insert(inputs.end(), paths.begin(), paths.end());
   return inputs;
 }
 
