@@ -61,10 +61,10 @@ void read_sampling(JsonBody& body, Sampling& sampling) {
 }
 
 bool asks_for_usage(const Json& options) {
-  const auto usage = options.find("include_usage");
-  check(options.is_object() && options.size() == 1 && usage != options.end() && usage->is_boolean(),
+  const bool asks = options == Json{{"include_usage", true}};
+  check(asks || options == Json{{"include_usage", false}},
         "stream_options: must be an object with include_usage, true or false; got {}", shown_json(options));
-  return usage->get<bool>();
+  return asks;
 }
 
 // A token that is no text of its own is named by its bytes, so that no two have the same name: bytes:\xe3\x81.
