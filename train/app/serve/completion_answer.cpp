@@ -137,9 +137,7 @@ void CompletionAnswer::begin(TextTurns& turns) {
 
 void CompletionAnswer::send(Choice& choice) {
   const Json part = choice.take();
-  if (part["text"].get_ref<const std::string&>().empty() && part["logprobs"].is_null() &&
-      part["finish_reason"].is_null())
-    return;
+  if (part.is_null()) return;
   Json chunk = empty_;
   chunk["choices"].push_back(part);
   if (request_.include_usage) chunk["usage"] = nullptr;

@@ -127,6 +127,7 @@ void CompletionChoice::add(const Tokenizer& tokenizer, std::int32_t id, const To
 }
 
 Json CompletionChoice::take() {
+  if (text.empty() && !end && no_tokens_.is_null()) return nullptr;
   const bool stopped = end == TextEnd::stop_string || end == TextEnd::end_of_text;
   return {{"text", std::exchange(text, "")},
           {"index", index_},

@@ -43,7 +43,7 @@ class CompletionChoice {
   std::optional<TextEnd> end = {};  ///< none: the text goes on
   /// A token for the lists. Null scores: nothing is known of it, because it was the first.
   void add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores);
-  /// The part since the last call.
+  /// The part since the last call; null if nothing is new.
   Json take();
 
  private:
