@@ -160,7 +160,7 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
       const std::size_t before = metrics.rfind('\n', metrics.size() - 2) + 1;
       const std::string seen = connection.read_until(
           fmt::format("id: {}\ndata: {}\n", metrics.size(), metrics.substr(before, metrics.size() - before)));
-      REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"max_steps\":30"));
+      REQUIRE_THAT(seen, ContainsSubstring("event: start\ndata: {\"best_possible_loss\":"));
       const std::string first = metrics.substr(cursor, metrics.find('\n', cursor) - cursor);
       REQUIRE_THAT(seen, ContainsSubstring(fmt::format("id: {}\ndata: {}\n", cursor + first.size() + 1, first)));
       REQUIRE_THAT(seen, !ContainsSubstring("event: reset"));
@@ -168,6 +168,18 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
     const Connection connection(port);
     connection.send("GET /api/events?run=run&after=999999999 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     REQUIRE_THAT(connection.read_until("id: "), ContainsSubstring("event: reset"));
+  });
+}
+
+TEST_CASE("what is inside a model while it reads a text that it can read", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    const auto inside = [&](const std::string& text) {
+      return request(port, "POST", "/api/inside", json{{"model", "run"}, {"text", text}}.dump(),
+                     "Content-Type: application/json\r\n");
+    };
+    REQUIRE(inside("the").json().at("tokens") == json{"t", "h", "e"});
+    REQUIRE(inside("\u732b").status == 400);
   });
 }
 

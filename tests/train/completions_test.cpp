@@ -93,19 +93,19 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
 
 TEST_CASE("answers say why a text ended, and name tokens that are no text by their bytes", "[completions_test]") {
   const auto tokenizer = make_tokenizer("byte", TextToLearn(""));
-  Json logprobs = no_logprobs();
-  REQUIRE(logprobs.at("tokens") == Json::array());
-  std::int64_t offset = 0;
-  add_logprobs(logprobs, *tokenizer, 0xe7, nullptr, offset);
+  CompletionChoice choice(2, /*scored=*/true);
+  choice.add(*tokenizer, 0xe7, nullptr);
   const TokenLogProbabilities scores{{'a', -0.5}, {{'a', -0.5}, {0xff, -1}}};
-  add_logprobs(logprobs, *tokenizer, 'a', &scores, offset);
-  add_logprobs(logprobs, *tokenizer, 'b', nullptr, offset);
-  REQUIRE(logprobs.at("tokens") == Json{"bytes:\\xe7", "a", "b"});
-  REQUIRE(logprobs.at("token_ids") == Json{0xe7, 'a', 'b'});
-  REQUIRE(logprobs.at("token_logprobs") == Json{nullptr, -0.5, nullptr});
+  choice.add(*tokenizer, 'a', &scores);
+  const Json logprobs = choice.take().at("logprobs");
+  REQUIRE(logprobs.at("tokens") == Json{"bytes:\\xe7", "a"});
+  REQUIRE(logprobs.at("token_ids") == Json{0xe7, 'a'});
+  REQUIRE(logprobs.at("token_logprobs") == Json{nullptr, -0.5});
   REQUIRE(logprobs.at("top_logprobs").at(1) == Json{{"a", -0.5}, {"bytes:\\xff", -1.0}});
-  REQUIRE(logprobs.at("text_offset") == Json{0, 1, 2});
-  REQUIRE(offset == 3);
+  REQUIRE(logprobs.at("text_offset") == Json{0, 1});
+  choice.add(*tokenizer, 'b', nullptr);
+  REQUIRE(choice.take().at("logprobs").at("text_offset") == Json::array({2}));
+  REQUIRE(choice.take().at("logprobs").at("tokens") == Json::array());
 
   const std::pair<std::optional<TextEnd>, Json> reasons[] = {{std::nullopt, nullptr},
                                                              {TextEnd::length, "length"},
@@ -113,11 +113,10 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
                                                              {TextEnd::stop_string, "stop"},
                                                              {TextEnd::end_of_text, "stop"}};
   for (const auto& [end, reason] : reasons) {
-    const CompletionUsage usage{3, 4};
-    const Json answer = completion_json(Json{{"id", "a"}, {"step", 6}}, {{2, "text", {}, end}}, &usage);
-    REQUIRE(answer.at("choices").at(0) ==
-            Json{{"text", "text"}, {"index", 2}, {"logprobs", nullptr}, {"finish_reason", reason}});
-    REQUIRE(answer.at("usage") == Json{{"prompt_tokens", 3}, {"completion_tokens", 4}, {"total_tokens", 7}});
-    REQUIRE((answer.at("id") == "a" && answer.at("step") == 6));
+    CompletionChoice unscored(3, /*scored=*/false);
+    unscored.text = "text";
+    unscored.end = end;
+    REQUIRE(unscored.take() == Json{{"text", "text"}, {"index", 3}, {"logprobs", nullptr}, {"finish_reason", reason}});
+    REQUIRE(unscored.take().is_null() == !end.has_value());
   }
 }

@@ -9,6 +9,7 @@
 #include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
+#include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
@@ -68,9 +69,9 @@ LoadedModel ReadingOptions::open() const {
   return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special);
 }
 
-std::vector<std::string> ReadingOptions::inputs() const {
-  if (!is_directory(run)) return {run};
-  const RunDirectory directory(run);
+std::vector<std::string> inputs_of_run(const std::string& run_or_file) {
+  if (!is_directory(run_or_file)) return {run_or_file};
+  const RunDirectory directory(run_or_file);
   return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
 }
 
@@ -117,6 +118,16 @@ MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std:
     masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
   }
   return masked;
+}
+
+std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top) {
+  const Tensor logits = loaded.model->as_encoder()->logits_at(tensor(text.masks, {std::ssize(text.masks)}),
+                                                              tensor(text.ids, {1, std::ssize(text.ids)}));
+  require_finite(loaded, logits, "logits");
+  std::vector<std::vector<Candidate>> candidates;
+  for (std::int64_t i = 0; i < std::ssize(text.masks); ++i)
+    candidates.push_back(best_candidates(logits, i, loaded.tokenizer->vocab_size(), top));
+  return candidates;
 }
 
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, const std::string& text, std::string_view name,

@@ -8,10 +8,15 @@
 
 #include "data/tokenizer/unknown_characters.h"
 #include "train/app/command.h"
+#include "train/loop/best_candidates.h"
 #include "train/loop/online_learner.h"
 #include "train/run/loaded_model.h"
 
 namespace maki {
+
+/// The files of a run directory, or the .maki file, as inputs of a command (OutputPath). Other files in the directory
+/// may be outputs.
+std::vector<std::string> inputs_of_run(const std::string& run_or_file);
 
 /// The model that the command line names, and how it reads.
 struct ReadingOptions {
@@ -30,9 +35,7 @@ struct ReadingOptions {
   /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy, and
   /// what choose_checkpoint() and LoadedModel throw.
   LoadedModel open() const;
-  /// The files of the run directory, or the .maki file, as inputs of a command (OutputPath). Other files in the
-  /// directory may be outputs.
-  std::vector<std::string> inputs() const;
+  std::vector<std::string> inputs() const { return inputs_of_run(run); }
 };
 
 /// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen; empty: not given.
@@ -61,6 +64,9 @@ struct MaskedText {
 /// is reduced to what the tokenizer can encode, as by encodable_text(). A text without [MASK] has no masks. For a
 /// tokenizer of words, a space before [MASK] is part of the masked word.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+/// For each mask of a text the `top` most probable tokens. Throws CheckpointError if a logit is not finite. Requires:
+/// the model is an encoder.
+std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top);
 
 /// The ids of a text that stands alone, such as a sentence to translate; none of an empty text. Throws what
 /// encodable_text() throws.

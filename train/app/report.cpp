@@ -29,6 +29,17 @@ Json object_of(const Facts& facts) {
 
 }  // namespace
 
+FloatJson rows_json(const Tensor& x, std::int64_t columns) {
+  if (!x) return nullptr;
+  FloatJson rows = FloatJson::array();
+  const std::int64_t width = x.shape().cols();
+  dispatch(x.dtype(), [&]<class T>() {
+    for (const T* row = x.data<T>(); row != x.data<T>() + x.numel(); row += width)
+      rows.push_back(std::vector<float>(row, row + std::min(width, columns)));
+  });
+  return rows;
+}
+
 Json to_json(const std::vector<ReportLine>& lines) {
   Json object = Json::object();
   for (const ReportLine& line : lines) object.update(object_of(line.facts));

@@ -1,6 +1,7 @@
 // What a verb reports: an object of JSON for programs, and lines of text for people.
 #pragma once
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/tensor.h"
 #include "train/loop/eval_report.h"
 
 namespace maki {
@@ -23,6 +25,8 @@ template <class AnyJson>
 std::string json_text(const AnyJson& json, int indent = -1) {
   return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace) + '\n';
 }
+/// The first columns of each row of a tensor; null for an empty handle.
+FloatJson rows_json(const Tensor& x, std::int64_t columns = std::numeric_limits<std::int64_t>::max());
 /// The facts of all lines in one object.
 Json to_json(const std::vector<ReportLine>& lines);
 

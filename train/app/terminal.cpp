@@ -24,15 +24,18 @@ bool is_stderr_terminal() {
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::strcmp(term, "dumb") != 0;
 }
 
-bool locale_has_utf8() {
-  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+std::string locale_name(const char* category) {
+  for (const char* const name : {"LC_ALL", category, "LANG"}) {
     const char* const value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    std::string locale = value;
-    std::ranges::transform(locale, locale.begin(), [](unsigned char c) { return std::tolower(c); });
-    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    if (value != nullptr && *value != '\0') return value;
   }
-  return false;
+  return "";
+}
+
+bool locale_has_utf8() {
+  std::string locale = locale_name("LC_CTYPE");
+  std::ranges::transform(locale, locale.begin(), [](unsigned char c) { return std::tolower(c); });
+  return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
 }
 
 TerminalSize terminal_size(int descriptor, const TerminalSize& otherwise) {

@@ -9,7 +9,9 @@ namespace maki {
 
 /// Whether stderr is a terminal on which lines can be drawn again: TERM is set, and not to "dumb".
 bool is_stderr_terminal();
-/// Whether the locale (LC_ALL, else LC_CTYPE, else LANG) has UTF-8.
+/// The name of the locale for a category such as LC_CTYPE: LC_ALL, else that category, else LANG; empty if none is set.
+std::string locale_name(const char* category);
+/// Whether the locale for characters has UTF-8.
 bool locale_has_utf8();
 
 struct TerminalSize {

@@ -18,6 +18,7 @@ using Points = std::vector<std::pair<double, double>>;
 constexpr double kChartWidth = 420, kChartHeight = 230, kChartLeft = 52, kChartRight = 10, kChartTop = 8,
                  kChartBottom = 36;
 constexpr std::size_t kMostColumns = 180;  // of a line, with two points each
+constexpr std::size_t kColors = 6;         // of the style sheet
 
 struct Scale {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -139,10 +140,11 @@ class Drawing {
     const Points points = thinned(shown(series.points));
     if (series.style == Series::Style::points) {
       for (const auto& [x, y] : points)
-        add("<circle class=\"c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>\n", series.color, x_of(x), y_of(y));
+        add("<circle class=\"c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>\n", series.color % kColors, x_of(x), y_of(y));
       return;
     }
-    add("<polyline class=\"c{}{}\" points=\"", series.color, series.style == Series::Style::faint ? " faint" : "");
+    add("<polyline class=\"c{}{}\" points=\"", series.color % kColors,
+        series.style == Series::Style::faint ? " faint" : "");
     for (const auto& [x, y] : points) add("{:.1f},{:.1f} ", x_of(x), y_of(y));
     add("\"/>\n");
   }
@@ -161,7 +163,7 @@ std::string chart_figure(const Chart& chart) {
   for (const Series& series : chart.series) {
     if (series.name.empty() || series.points.empty()) continue;
     constexpr const char* kStyles[] = {"", " faint", " dots"};
-    key += fmt::format("<span class=\"key c{}{}\">{}</span>", series.color,
+    key += fmt::format("<span class=\"key c{}{}\">{}</span>", series.color % kColors,
                        kStyles[static_cast<std::size_t>(series.style)], xml_text(series.name));
   }
   for (const auto& [name, level] : chart.levels)

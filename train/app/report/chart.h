@@ -2,7 +2,7 @@
 // the page is dark.
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +14,7 @@ struct Series {
   std::string name;                               ///< for the key below the chart; empty: not in it
   std::vector<std::pair<double, double>> points;  ///< in ascending order of x; numbers that are not finite are left out
   Style style = Style::line;
-  int color = 0;  ///< 0 to 5
+  std::size_t color = 0;  ///< of six, which are used again in turn
 };
 
 struct Chart {

@@ -1,7 +1,6 @@
 #include "train/app/report/html.h"
 
 #include "train/app/draw/svg.h"
-#include "train/app/report/style.h"
 
 namespace maki {
 
@@ -31,10 +30,11 @@ std::string html_table(const std::vector<TableRow>& rows, bool has_head) {
   std::string table = "<div class=\"wide\"><table>\n";
   for (const TableRow& row : rows) {
     const bool head = has_head && &row == &rows.front();
-    table += fmt::format("<tr><th scope=\"{}\">{}</th>", head ? "col" : "row", xml_text(row.name));
-    for (const std::string& cell : row.cells)
-      table +=
-          head ? fmt::format("<th scope=\"col\">{}</th>", xml_text(cell)) : fmt::format("<td>{}</td>", html_text(cell));
+    table += "<tr>";
+    for (const std::string& cell : row)
+      table += head || &cell == &row.front()
+                   ? fmt::format("<th scope=\"{}\">{}</th>", head ? "col" : "row", xml_text(cell))
+                   : fmt::format("<td>{}</td>", html_text(cell));
     table += "</tr>\n";
   }
   return table + "</table></div>\n";

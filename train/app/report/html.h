@@ -8,6 +8,9 @@
 
 namespace maki {
 
+/// The style sheet of a report, which is embedded when maki is built.
+extern const std::string_view kReportStyle;
+
 /// The language of a page: chooses one of two texts.
 class PageLanguage {
  public:
@@ -26,11 +29,8 @@ class PageLanguage {
   std::string name_;
 };
 
-/// A row of a table: a name, and what is said about it. Both are texts, which are escaped.
-struct TableRow {
-  std::string name;
-  std::vector<std::string> cells;
-};
+/// A row of a table: a name, and what is said about it. All are texts, which are escaped.
+using TableRow = std::vector<std::string>;
 
 /// As xml_text(), but line ends stay.
 std::string html_text(std::string_view text);

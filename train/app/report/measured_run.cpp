@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "data/io/file.h"
+#include "data/io/number.h"
 #include "data/io/printable.h"
+#include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/run/container.h"
@@ -14,19 +17,13 @@ namespace maki {
 namespace {
 
 template <class Text>
-ComparedField field_of(const std::vector<MeasuredRun>& runs, const std::string& name, const Text& text) {
-  ComparedField field{name, {}};
-  for (const MeasuredRun& run : runs) field.values.push_back(escape_unprintable(text(run)));
-  return field;
+TableRow row_of(const std::vector<MeasuredRun>& runs, const std::string& name, const Text& text) {
+  TableRow row = {name};
+  for (const MeasuredRun& run : runs) row.push_back(escape_unprintable(text(run)));
+  return row;
 }
 
-}  // namespace
-
-bool ComparedField::differs() const {
-  return std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end();
-}
-
-std::vector<std::string> sources_of_run(const std::string& run) {
+std::vector<std::string> sources_of(const std::string& run) {
   try {
     return stored_config(run).value_or(Config()).corpus;
   } catch (const Error&) {
@@ -37,22 +34,49 @@ std::vector<std::string> sources_of_run(const std::string& run) {
 MeasuredRun read_measured_run(const std::string& path) {
   const bool is_run = is_directory(path);
   const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
-  if (!is_run) return {path, read_state(file), {}, {}};
+  if (!is_run) return {path, read_state(file), {}, {}, {}};
   const RunDirectory run(path);
-  return {path, read_state(file), read_history(run.metrics_file()), run.best()};
+  return {path, read_state(file), read_history(run.metrics_file()), run.best(), sources_of(path)};
 }
 
-std::pair<std::vector<ComparedField>, std::vector<ComparedField>> compare_configurations(
-    const std::vector<MeasuredRun>& runs) {
-  std::vector<ComparedField> rows = {
-      field_of(runs, "text", [](const MeasuredRun& run) { return run.state.corpus_hash; })};
-  for (const Field& field : fields()) {
+}  // namespace
+
+std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths) {
+  std::vector<MeasuredRun> runs;
+  std::ranges::transform(paths, std::back_inserter(runs), read_measured_run);
+  return runs;
+}
+
+std::string best_of(const MeasuredRun& run, const PageLanguage& say) {
+  if (run.best)
+    return say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step));
+  if (run.history.steps().empty()) return "";
+  return run.state.val_tokens == 0 ? say("none, because there is no validation text", "なし（検証テキストがない）")
+                                   : say("none yet", "まだない");
+}
+
+std::string time_of(const MeasuredRun& run) {
+  return run.history.steps().empty() ? "" : format_duration(run.history.elapsed_seconds());
+}
+
+Comparison compare(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  const auto best = [&](const MeasuredRun& run) { return best_of(run, say); };
+  Comparison all;
+  all.results = {
+      row_of(runs, "", [](const MeasuredRun& run) { return run.path; }),
+      row_of(runs, say("step", "ステップ"), [](const MeasuredRun& run) { return with_separators(run.state.step); }),
+      row_of(runs, say("best validation loss", "最良の検証損失"), best),
+      row_of(runs, say("training time", "学習時間"), time_of)};
+  const auto add = [&](const std::string& name, const auto& text) {
+    const TableRow row = row_of(runs, name, text);
+    const bool equal = std::adjacent_find(row.begin() + 1, row.end(), std::not_equal_to<>()) == row.end();
+    (equal ? all.equal : all.different).push_back(row);
+  };
+  add("text", [](const MeasuredRun& run) { return run.state.corpus_hash; });
+  for (const Field& field : fields())
     if (field.is_training())
-      rows.push_back(
-          field_of(runs, field.name, [&](const MeasuredRun& run) { return option_text(run.state.config, field); }));
-  }
-  const auto equal = std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.differs(); });
-  return {{rows.begin(), equal}, {equal, rows.end()}};
+      add(field.name, [&](const MeasuredRun& run) { return option_text(run.state.config, field); });
+  return all;
 }
 
 }  // namespace maki

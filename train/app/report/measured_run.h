@@ -3,9 +3,9 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "train/app/report/html.h"
 #include "train/run/checkpoint.h"
 #include "train/run/history.h"
 #include "train/run/run_directory.h"
@@ -17,20 +17,20 @@ struct MeasuredRun {
   CheckpointState state;  ///< of the newest checkpoint, or of the file
   RunHistory history;     ///< empty for a .maki file
   std::optional<BestPointer> best;
+  std::vector<std::string> sources;  ///< of its text; none if its configuration names none, or cannot be read
 };
-/// The sources of the text of its training; none if its configuration names none, or cannot be read.
-std::vector<std::string> sources_of_run(const std::string& run);
 /// Throws what choose_checkpoint() throws.
-MeasuredRun read_measured_run(const std::string& path);
+std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths);
 
-/// One fact about each of several runs, as text.
-struct ComparedField {
-  std::string name;
-  std::vector<std::string> values;
-  bool differs() const;
+/// The lowest validation loss of a run, or why there is none; its time. Empty for a .maki file.
+std::string best_of(const MeasuredRun& run, const PageLanguage& say);
+std::string time_of(const MeasuredRun& run);
+
+/// Runs side by side: tables whose rows have a name, and a text about each run.
+struct Comparison {
+  std::vector<TableRow> results;           ///< the paths, which have no name, and what the runs reached
+  std::vector<TableRow> different, equal;  ///< the text and the training fields
 };
-/// The text and the training fields: those in which the runs differ, and those that are equal.
-std::pair<std::vector<ComparedField>, std::vector<ComparedField>> compare_configurations(
-    const std::vector<MeasuredRun>& runs);
+Comparison compare(const std::vector<MeasuredRun>& runs, const PageLanguage& say);
 
 }  // namespace maki

@@ -52,19 +52,10 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
 
 // How to train the same model again.
 std::string command_of(const MeasuredRun& run) {
-  const std::vector<std::string> corpus = sources_of_run(run.path);
-  if (corpus.empty()) return "";
+  if (run.sources.empty()) return "";
   return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
                      run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH",
-                     std::ranges::count(corpus, "-") > 0 ? " < TEXT" : "");
-}
-
-std::string best_of(const MeasuredRun& run, const PageLanguage& say) {
-  if (run.best)
-    return say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step));
-  if (run.history.steps().empty()) return "";
-  return run.state.val_tokens == 0 ? say("none, because there is no validation text", "なし（検証テキストがない）")
-                                   : say("none yet", "まだない");
+                     std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
 }
 
 // Of the newest evaluation, if the others are compared by a sample of the text.
@@ -75,50 +66,38 @@ std::string whole_of(const MeasuredRun& run) {
   return fmt::format("{:.4f}", *evals.back().val_loss);
 }
 
-std::string time_of(const MeasuredRun& run) {
-  return run.history.steps().empty() ? "" : format_duration(run.history.elapsed_seconds());
-}
-
 std::string about(const MeasuredRun& run, const PageLanguage& say) {
   const CheckpointState& state = run.state;
   const Config& c = state.config;
   std::vector<TableRow> rows = {
-      {say("run", "実行"), {run.path}},
-      {say("step", "ステップ"), {with_separators(state.step)}},
-      {say("state", "状態"), {end_of(run, say)}},
-      {say("best validation loss", "最良の検証損失"), {best_of(run, say)}},
-      {say("last loss on all of the validation text", "検証テキスト全体での最後の損失"), {whole_of(run)}},
-      {say("training time", "学習時間"), {time_of(run)}},
-      {say("text", "テキスト"), {fmt::format("{}", fmt::join(sources_of_run(run.path), "\n"))}},
-      {say("hash of the text", "テキストのハッシュ"), {state.corpus_hash}},
+      {say("run", "実行"), run.path},
+      {say("step", "ステップ"), with_separators(state.step)},
+      {say("state", "状態"), end_of(run, say)},
+      {say("best validation loss", "最良の検証損失"), best_of(run, say)},
+      {say("last loss on all of the validation text", "検証テキスト全体での最後の損失"), whole_of(run)},
+      {say("training time", "学習時間"), time_of(run)},
+      {say("text", "テキスト"), fmt::format("{}", fmt::join(run.sources, "\n"))},
+      {say("hash of the text", "テキストのハッシュ"), state.corpus_hash},
       {say("size", "大きさ"),
-       {say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
-            "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}", with_separators(state.characters),
-            with_separators(state.train_tokens), with_separators(state.val_tokens),
-            with_separators(state.vocab_size))}},
+       say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
+           "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}", with_separators(state.characters),
+           with_separators(state.train_tokens), with_separators(state.val_tokens), with_separators(state.vocab_size))},
       {say("model", "モデル"),
-       {say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
-            c.n_layer, c.n_head, c.n_embd, c.block_size)}},
-      {say("machine", "計算機"), {texts_of(run, Remark::Kind::session)}},
-      {say("to repeat it", "同じ学習を繰り返すには"), {command_of(run)}}};
-  std::erase_if(rows, [](const TableRow& row) { return row.cells.front().empty(); });
+       say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
+           c.n_layer, c.n_head, c.n_embd, c.block_size)},
+      {say("machine", "計算機"), texts_of(run, Remark::Kind::session)},
+      {say("to repeat it", "同じ学習を繰り返すには"), command_of(run)}};
+  std::erase_if(rows, [](const TableRow& row) { return row.back().empty(); });
   const std::string plan = texts_of(run, Remark::Kind::plan);
   return html_table(rows) + html_section(say("Plan", "計画"), plan.empty() ? "" : html_preformatted(plan));
 }
 
 std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
-  std::vector<TableRow> rows = {{"", {}},
-                                {say("step", "ステップ"), {}},
-                                {say("best validation loss", "最良の検証損失"), {}},
-                                {say("training time", "学習時間"), {}}};
-  for (const MeasuredRun& run : runs) {
-    const std::string cells[] = {run.path, with_separators(run.state.step), best_of(run, say), time_of(run)};
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].cells.push_back(cells[i]);
-  }
-  const auto [different, equal] = compare_configurations(runs);
-  for (const ComparedField& field : different) rows.push_back({field.name, field.values});
+  const Comparison compared = compare(runs, say);
+  std::vector<TableRow> rows = compared.results;
+  rows.insert(rows.end(), compared.different.begin(), compared.different.end());
   std::vector<std::string> same;
-  for (const ComparedField& field : equal) same.push_back(field.name + " = " + field.values.front());
+  for (const TableRow& row : compared.equal) same.push_back(row[0] + " = " + row[1]);
   return html_section(say("Results and differences", "結果と違い"),
                       fmt::format("{}<details><summary>{}</summary>{}</details>\n", html_table(rows, /*has_head=*/true),
                                   say("Equal in all of them", "すべてに共通"),
@@ -127,16 +106,15 @@ std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage&
 
 // Of one run, training and validation losses have colours of their own; of several, each run has one.
 Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLanguage& say) {
-  Chart chart{.title = {}, .x_title = {}, .crops_beginning = true};
+  Chart chart;
   const bool alone = runs.size() == 1;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunHistory& history = runs[i].history;
-    const int color = static_cast<int>(i % 6);
     const auto raw = points_of(history, x, [](const LoggedStep& line) { return line.step.loss; });
     auto smooth = raw;
     const std::vector<double> means = smoothed_losses(history.steps());
     for (std::size_t k = 0; k < smooth.size(); ++k) smooth[k].second = means[k];
-    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : color};
+    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : i};
     for (const EvalPoint& point : history.validations()) {
       if (history.steps().empty()) break;
       const auto at =
@@ -148,7 +126,7 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
     if (alone)
       chart.series.push_back({say("training, single steps", "訓練（ステップごと）"), raw, Series::Style::faint, 0});
     chart.series.push_back(
-        {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, color});
+        {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, i});
     if (!alone) validation.name.clear();
     chart.series.push_back(validation);
     if (alone && runs[i].best) {
@@ -206,8 +184,8 @@ std::string optimization(const std::vector<MeasuredRun>& runs, const PageLanguag
   for (const auto& [title, value] : measured) {
     Chart chart{.title = title, .x_title = say("steps", "ステップ")};
     for (std::size_t i = 0; i < runs.size(); ++i)
-      chart.series.push_back({runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, value),
-                              Series::Style::line, static_cast<int>(i % 6)});
+      chart.series.push_back(
+          {runs.size() == 1 ? "" : runs[i].path, points_of(runs[i].history, step_of, value), Series::Style::line, i});
     charts += chart_figure(chart);
   }
   return html_section(say("Optimization and speed", "最適化と速度"),
@@ -226,8 +204,7 @@ std::string layers(const RunHistory& history, const PageLanguage& say) {
       for (const LayerReport& layer : line.layers) {
         auto series = std::ranges::find(chart.series, layer.layer, &Series::name);
         if (series == chart.series.end())
-          series = chart.series.insert(
-              series, {layer.layer, {}, Series::Style::line, static_cast<int>(chart.series.size() % 6)});
+          series = chart.series.insert(series, {layer.layer, {}, Series::Style::line, chart.series.size()});
         series->points.emplace_back(static_cast<double>(line.step), updates ? layer.update : layer.norm);
       }
     }
@@ -236,15 +213,11 @@ std::string layers(const RunHistory& history, const PageLanguage& say) {
   return html_section(say("Layers", "層"), html_charts(charts));
 }
 
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kShownBytes = 4000;
-  return truncate_for_message(text, kShownBytes);
-}
-
 // At about 0, ¼, ½ and all of the run.
 std::string samples(const RunHistory& history, const PageLanguage& say) {
   const auto& all = history.samples();
   if (all.empty()) return "";
+  constexpr std::size_t kShownBytes = 4000;
   std::string html;
   std::int64_t shown = -1;
   for (const std::int64_t quarter : {0, 1, 2, 4}) {
@@ -252,7 +225,7 @@ std::string samples(const RunHistory& history, const PageLanguage& say) {
     if (sample.step == shown) continue;
     shown = sample.step;
     html += html_paragraph(say("step {}", "ステップ {}", with_separators(sample.step))) +
-            html_preformatted(shortened(sample.text));
+            html_preformatted(truncate_for_message(sample.text, kShownBytes));
   }
   return html_section(say("Samples", "生成例"), html);
 }
@@ -272,11 +245,10 @@ std::string op_times(const MeasuredRun& run, const PageLanguage& say) try {
   const std::vector<ProfileRow> profile = profile_steps(bench.trainer(), kSteps);
   double all = 0;
   for (const ProfileRow& row : profile) all += row.seconds;
-  std::vector<TableRow> rows = {{say("op", "演算"), {say("pass", "向き"), "ms", "%"}}};
+  std::vector<TableRow> rows = {{say("op", "演算"), say("pass", "向き"), "ms", "%"}};
   for (std::size_t i = 0; i < std::min<std::size_t>(10, profile.size()); ++i)
-    rows.push_back({profile[i].op,
-                    {profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
-                     fmt::format("{:.0f}", 100 * profile[i].seconds / all)}});
+    rows.push_back({profile[i].op, profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
+                    fmt::format("{:.0f}", 100 * profile[i].seconds / all)});
   return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
                       html_paragraph(say("Measured on this machine, when the report was made.",
                                          "この報告を作ったときに、この計算機で測った。")) +

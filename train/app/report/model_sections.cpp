@@ -11,8 +11,8 @@
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
-#include "nn/models/encoder.h"
 #include "train/app/draw/attention_figure.h"
+#include "train/app/draw/positions_figure.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/report/chart.h"
@@ -212,7 +212,7 @@ std::string neighbours(const ReadModel& read, const PageLanguage& say) {
     for (const Candidate& near : best_candidates(cosines, 0, tokenizer.vocab_size(), kNearest + 1))  // one is itself
       if (near.id != id)
         list += fmt::format("{} {:.2f}   ", token_label(tokenizer.bytes(near.id)), cosines.at(near.id));
-    rows.push_back({token_label(tokenizer.bytes(id)), {list}});
+    rows.push_back({token_label(tokenizer.bytes(id)), list});
   }
   return html_section(
       say("Nearest tokens", "近いトークン"),
@@ -228,12 +228,10 @@ std::string positions(const ReadModel& read, const PageLanguage& say) {
   const Tensor shown = slice(table, 0, 0, count);
   const Tensor cosines = matmul(shown, shown, false, /*transpose_b=*/true);
   const Words& words = words_in(say.name());
-  const HeatMap map{.title = {},
-                    .rows = count,
-                    .columns = count,
-                    .values = {cosines.data<double>(), cosines.data<double>() + cosines.numel()},
-                    .row_axis = {words.position_i, {}},
-                    .column_axis = {words.position_j, {}}};
+  const PositionFacts facts{.length = count,
+                            .dot_products = {cosines.data<double>(), cosines.data<double>() + cosines.numel()}};
+  HeatMap map = facts.dot_product_map(words);
+  map.title = "";
   const std::string title = say("Cosine between learned positions", "学習した位置ベクトルどうしの余弦");
   const HeatMapGrid grid{.title = title,
                          .source = read.loaded.path,
@@ -253,11 +251,10 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
     sources.push_back(own_ids(*tokenizers.source, row_of(read.batch.source, row)));
   const std::vector<Hypothesis> found = translate(read.loaded.generator(), sources, ends_of(tokenizers),
                                                   {.max_tokens = read.loaded.state.config.block_size});
-  std::vector<TableRow> rows = {{say("source", "原文"), {say("translation", "訳"), say("reference", "参照訳")}}};
+  std::vector<TableRow> rows = {{say("source", "原文"), say("translation", "訳"), say("reference", "参照訳")}};
   for (std::size_t i = 0; i < sources.size(); ++i)
-    rows.push_back({text_of(*tokenizers.source, sources[i]),
-                    {translated_line(*tokenizers.target, found[i]),
-                     text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))}});
+    rows.push_back({text_of(*tokenizers.source, sources[i]), translated_line(*tokenizers.target, found[i]),
+                    text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))});
   return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 
@@ -275,10 +272,10 @@ std::string frequent_mistakes(const Json& facts, const PageLanguage& say) {
   }
   std::ranges::sort(mistakes);
   mistakes.resize(std::min(mistakes.size(), kShownMistakes));
-  std::vector<TableRow> rows = {{say("label", "正解"), {say("answer", "答え"), say("times", "回数")}}};
+  std::vector<TableRow> rows = {{say("label", "正解"), say("answer", "答え"), say("times", "回数")}};
   for (const auto& [count, label, answer] : mistakes)
     rows.push_back(
-        {labels.at(label).get<std::string>(), {labels.at(answer).get<std::string>(), with_separators(-count)}});
+        {labels.at(label).get<std::string>(), labels.at(answer).get<std::string>(), with_separators(-count)});
   return html_section(say("Most frequent mistakes", "多かった間違い"), html_table(rows, /*has_head=*/true));
 }
 
@@ -287,50 +284,47 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
   const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
   const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
   if (facts.at("labels").size() > kMostTabledLabels) return frequent_mistakes(facts, say);
-  TableRow head{say("label \\ answer", "正解 ＼ 答え"), facts.at("labels").get<std::vector<std::string>>()};
+  TableRow head = facts.at("labels").get<TableRow>();
+  head.insert(head.begin(), say("label \\ answer", "正解 ＼ 答え"));
   std::vector<TableRow> rows = {head};
-  for (std::size_t i = 0; i < head.cells.size(); ++i) {
-    rows.push_back({head.cells[i], {}});
-    for (const auto& count : facts.at("confusion").at(i))
-      rows.back().cells.push_back(with_separators(count.get<std::int64_t>()));
+  for (const auto& counts : facts.at("confusion")) {
+    rows.push_back({head[rows.size()]});
+    for (const auto& count : counts) rows.back().push_back(with_separators(count.get<std::int64_t>()));
   }
   return html_section(say("Labels and answers", "混同行列"), html_table(rows, /*has_head=*/true));
 }
 
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
-  constexpr std::size_t kShownMasks = 12;
-  constexpr std::ptrdiff_t kContext = 6;  // tokens on each side
+  constexpr std::ptrdiff_t kShownMasks = 12, kContext = 6;  // tokens on each side
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
-  const std::vector<std::int32_t> ids = row_of(read.batch.ids, 0), targets = row_of(read.batch.targets, 0);
+  const std::vector<std::int32_t> targets = row_of(read.batch.targets, 0);
+  MaskedText text{row_of(read.batch.ids, 0), {}};
+  for (std::size_t i = 0; i < targets.size() && std::ssize(text.masks) < kShownMasks; ++i)
+    if (targets[i] != kIgnoredTarget) text.masks.push_back(static_cast<std::int32_t>(i));
+  const auto found = fill_masks(read.loaded, text, /*top=*/3);
   std::vector<TableRow> rows = {
-      {say("text", "テキスト"), {say("hidden token", "隠したトークン"), say("expected", "予測")}}};
-  std::vector<std::int32_t> masks;
-  for (std::size_t i = 0; i < targets.size() && masks.size() < kShownMasks; ++i)
-    if (targets[i] != kIgnoredTarget) masks.push_back(static_cast<std::int32_t>(i));
-  const Tensor logits =
-      read.loaded.model->as_encoder()->logits_at(tensor(masks, {std::ssize(masks)}), tensor(ids, {1, std::ssize(ids)}));
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    const std::ptrdiff_t at = masks[i], begin = std::max<std::ptrdiff_t>(0, at - kContext),
-                         end = std::min(std::ssize(ids), at + kContext + 1);
+      {say("text", "テキスト"), say("hidden token", "隠したトークン"), say("expected", "予測")}};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto at = text.ids.begin() + text.masks[i], begin = at - std::min(kContext, at - text.ids.begin()),
+               end = at + std::min(kContext + 1, text.ids.end() - at);
     std::string candidates;
-    for (const Candidate& c : best_candidates(logits, static_cast<std::int64_t>(i), tokenizer.vocab_size(), 3))
+    for (const Candidate& c : found[i])
       candidates += fmt::format("{} {:.0f} %   ", token_label(tokenizer.bytes(c.id)), 100 * c.probability);
-    rows.push_back({text_of(tokenizer, {ids.begin() + begin, ids.begin() + at}) + std::string(kMask) +
-                        text_of(tokenizer, {ids.begin() + at + 1, ids.begin() + end}),
-                    {token_label(tokenizer.bytes(targets[static_cast<std::size_t>(at)])), candidates}});
+    rows.push_back({text_of(tokenizer, {begin, at}) + std::string(kMask) + text_of(tokenizer, {at + 1, end}),
+                    token_label(tokenizer.bytes(targets[static_cast<std::size_t>(text.masks[i])])), candidates});
   }
   return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));
 }
 
 std::string facts(const ReadModel& read, const PageLanguage& say) {
   std::vector<TableRow> rows = {
-      {say("checkpoint", "チェックポイント"), {fmt::format("{} ({})", read.loaded.path, read.loaded.state.step)}},
-      {say("hash of its values", "値のハッシュ"), {hash_of_values(read.loaded.store)}}};
+      {say("checkpoint", "チェックポイント"), fmt::format("{} ({})", read.loaded.path, read.loaded.state.step)},
+      {say("hash of its values", "値のハッシュ"), hash_of_values(read.loaded.store)}};
   constexpr double kMostNewWords = 0.5;  // more are new only where words are not divided by spaces
   if (read.new_words < kMostNewWords)
-    rows.push_back({say("new words", "新しい単語"),
-                    {say("{:.1f} % of those in the last tenth of the text",
-                         "テキストの最後の 1 割にある単語の {:.1f} %", 100 * read.new_words)}});
+    rows.push_back(
+        {say("new words", "新しい単語"), say("{:.1f} % of those in the last tenth of the text",
+                                             "テキストの最後の 1 割にある単語の {:.1f} %", 100 * read.new_words)});
   return html_section(say("Model", "モデル"), html_table(rows));
 }
 

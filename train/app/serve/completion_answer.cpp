@@ -20,7 +20,8 @@ class CompletionAnswer::Choice final : public TurnText {
         prompt_(answer.prompts_[prompt]),
         sample_(sample),
         text_(*answer.model_->tokenizer, answer.request_.text),
-        part_{static_cast<std::int64_t>(prompt) * answer.request_.n + sample, "", empty_logprobs()} {}
+        part_(static_cast<std::int64_t>(prompt) * answer.request_.n + sample,
+              answer.request_.text.log_probabilities.has_value()) {}
 
   /// The prompt, where it is part of the text.
   void begin() {
@@ -28,7 +29,7 @@ class CompletionAnswer::Choice final : public TurnText {
     part_.text = prompt_.text;
     if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
     for (std::size_t i = 0; i < prompt_.ids.size(); ++i)
-      add_logprobs(prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
+      part_.add(*answer_.model_->tokenizer, prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
   }
   const Generator& model() const override { return answer_.model_->generator(); }
   GenerationBatch::Text start() const override {
@@ -37,7 +38,7 @@ class CompletionAnswer::Choice final : public TurnText {
   }
   bool wanted() const override { return !answer_.abandoned(); }
   bool add(std::int32_t token, const Tensor& logits) override {
-    ++answer_.usage_.completion_tokens;
+    ++answer_.completion_tokens_;
     const bool goes_on = text_.add(token, logits);
     if (goes_on && answer_.request_.stream) answer_.send(*this);
     return goes_on && wanted();
@@ -52,25 +53,20 @@ class CompletionAnswer::Choice final : public TurnText {
     answer_.fail(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
   }
   /// What is new of the text.
-  CompletionChoice take() {
+  Json take() {
     part_.text += text_.take();
     const auto& all = text_.how().log_probabilities;
-    for (; reported_ < all.size(); ++reported_) add_logprobs(all[reported_].drawn.id, &all[reported_]);
-    return std::exchange(part_, {part_.index, "", empty_logprobs(), part_.end});
+    for (; reported_ < all.size(); ++reported_)
+      part_.add(*answer_.model_->tokenizer, all[reported_].drawn.id, &all[reported_]);
+    return part_.take();
   }
 
  private:
-  Json empty_logprobs() const { return answer_.request_.text.log_probabilities ? no_logprobs() : Json(); }
-  void add_logprobs(std::int32_t id, const TokenLogProbabilities* scores) {
-    maki::add_logprobs(part_.logprobs, *answer_.model_->tokenizer, id, scores, offset_);
-  }
-
   CompletionAnswer& answer_;
   const Prompt& prompt_;
   std::int64_t sample_;
   GrowingText text_;
   std::size_t reported_ = 0;  // log-probabilities that are or were in a part
-  std::int64_t offset_ = 0;   // where the next of them belongs, in characters
   CompletionChoice part_;
 };
 
@@ -79,19 +75,20 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<co
     : request_(std::move(request)), model_(std::move(model)), exchange_(std::move(exchange)) {
   static std::int64_t number = 0;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  head_ = {{"id", fmt::format("cmpl-{}-{}", now.count(), ++number)},
-           {"object", "text_completion"},
-           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-           {"model", request_.model},
-           {"step", model_->state.step},
-           {"seed", request_.text.generate.sampling.seed}};
+  empty_ = {{"id", fmt::format("cmpl-{}-{}", now.count(), ++number)},
+            {"object", "text_completion"},
+            {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+            {"model", request_.model},
+            {"step", model_->state.step},
+            {"seed", request_.text.generate.sampling.seed},
+            {"choices", Json::array()}};
   const TaskRule& rule = task_rule(model_->state.config);
   check(rule.writes() && !rule.reads_source(),
         "model: is a model of kind {} for the task {}, which does not continue a text; choose another one",
         model_->model->kind(), rule.name);
   for (const CompletionRequest::Prompt& prompt : request_.prompts) {
     prompts_.push_back(encode(prompt));
-    usage_.prompt_tokens += std::ssize(prompts_.back().ids);
+    prompt_tokens_ += std::ssize(prompts_.back().ids);
   }
   for (std::size_t prompt = 0; prompt < prompts_.size(); ++prompt) {
     for (std::int64_t sample = 0; sample < request_.n; ++sample)
@@ -139,22 +136,26 @@ void CompletionAnswer::begin(TextTurns& turns) {
 }
 
 void CompletionAnswer::send(Choice& choice) {
-  const CompletionChoice part = choice.take();
-  if (part.text.empty() && !part.end && !request_.text.log_probabilities) return;
-  Json chunk = completion_json(head_, {part}, nullptr);
+  const Json part = choice.take();
+  if (part.is_null()) return;
+  Json chunk = empty_;
+  chunk["choices"].push_back(part);
   if (request_.include_usage) chunk["usage"] = nullptr;
   exchange_->write(event(chunk));
 }
 
 void CompletionAnswer::finish() {
+  Json answer = empty_;
+  answer["usage"] = {{"prompt_tokens", prompt_tokens_},
+                     {"completion_tokens", completion_tokens_},
+                     {"total_tokens", prompt_tokens_ + completion_tokens_}};
   if (request_.stream) {
-    if (request_.include_usage) exchange_->write(event(completion_json(head_, {}, &usage_)));
+    if (request_.include_usage) exchange_->write(event(answer));
     exchange_->write("data: [DONE]\n\n");
     return exchange_->end();
   }
-  std::vector<CompletionChoice> parts;
-  for (const std::shared_ptr<Choice>& choice : choices_) parts.push_back(choice->take());
-  exchange_->answer(MHD_HTTP_OK, kJsonType, json_text(completion_json(head_, parts, &usage_)));
+  for (const std::shared_ptr<Choice>& choice : choices_) answer["choices"].push_back(choice->take());
+  exchange_->answer(MHD_HTTP_OK, kJsonType, json_text(answer));
 }
 
 void CompletionAnswer::fail(const HttpError& error) {

@@ -44,8 +44,8 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   CompletionRequest request_;
   std::shared_ptr<const LoadedModel> model_;
   std::shared_ptr<HttpExchange> exchange_;
-  Json head_;  // what all its parts begin with
-  CompletionUsage usage_;
+  Json empty_;  // what all its parts begin with, without a choice
+  std::int64_t prompt_tokens_ = 0, completion_tokens_ = 0;
   std::vector<Prompt> prompts_;
   std::vector<std::shared_ptr<Choice>> choices_;
   std::size_t scored_ = 0, open_ = 0;

@@ -61,10 +61,10 @@ void read_sampling(JsonBody& body, Sampling& sampling) {
 }
 
 bool asks_for_usage(const Json& options) {
-  const auto usage = options.find("include_usage");
-  check(options.is_object() && options.size() == 1 && usage != options.end() && usage->is_boolean(),
+  const bool asks = options == Json{{"include_usage", true}};
+  check(asks || options == Json{{"include_usage", false}},
         "stream_options: must be an object with include_usage, true or false; got {}", shown_json(options));
-  return usage->get<bool>();
+  return asks;
 }
 
 // A token that is no text of its own is named by its bytes, so that no two have the same name: bytes:\xe3\x81.
@@ -102,15 +102,14 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
   return request;
 }
 
-Json no_logprobs() {
-  Json lists;
+CompletionChoice::CompletionChoice(std::int64_t index, bool scored) : index_(index) {
+  if (!scored) return;
   for (const char* name : {"tokens", "token_ids", "token_logprobs", "top_logprobs", "top_ids", "text_offset"})
-    lists[name] = Json::array();
-  return lists;
+    no_tokens_[name] = Json::array();
+  tokens_ = no_tokens_;
 }
 
-void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores,
-                  std::int64_t& offset) {
+void CompletionChoice::add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores) {
   Json top, ids;
   for (std::size_t i = 0; scores != nullptr && i < scores->top.size(); ++i) {
     const LogProbability& entry = scores->top[i];
@@ -118,28 +117,22 @@ void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, cons
     top[name] = entry.value;
     ids[name] = entry.id;
   }
-  lists["tokens"].push_back(token_name(tokenizer.bytes(id)));
-  lists["token_ids"].push_back(id);
-  lists["token_logprobs"].push_back(scores == nullptr ? Json() : Json(scores->drawn.value));
-  lists["top_logprobs"].push_back(top);
-  lists["top_ids"].push_back(ids);
-  lists["text_offset"].push_back(offset);
-  offset += std::ranges::count_if(tokenizer.bytes(id), [](char byte) { return !is_continuation(byte); });
+  tokens_["tokens"].push_back(token_name(tokenizer.bytes(id)));
+  tokens_["token_ids"].push_back(id);
+  tokens_["token_logprobs"].push_back(scores == nullptr ? Json() : Json(scores->drawn.value));
+  tokens_["top_logprobs"].push_back(top);
+  tokens_["top_ids"].push_back(ids);
+  tokens_["text_offset"].push_back(offset_);
+  offset_ += std::ranges::count_if(tokenizer.bytes(id), [](char byte) { return !is_continuation(byte); });
 }
 
-Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage) {
-  Json answer = head;
-  answer["choices"] = Json::array();
-  for (const auto& [index, text, logprobs, end] : choices) {
-    const bool stopped = end == TextEnd::stop_string || end == TextEnd::end_of_text;
-    const Json reason = end ? Json(stopped ? "stop" : "length") : Json();
-    answer["choices"].push_back({{"text", text}, {"index", index}, {"logprobs", logprobs}, {"finish_reason", reason}});
-  }
-  if (usage != nullptr)
-    answer["usage"] = {{"prompt_tokens", usage->prompt_tokens},
-                       {"completion_tokens", usage->completion_tokens},
-                       {"total_tokens", usage->prompt_tokens + usage->completion_tokens}};
-  return answer;
+Json CompletionChoice::take() {
+  if (text.empty() && !end && no_tokens_.is_null()) return nullptr;
+  const bool stopped = end == TextEnd::stop_string || end == TextEnd::end_of_text;
+  return {{"text", std::exchange(text, "")},
+          {"index", index_},
+          {"logprobs", std::exchange(tokens_, no_tokens_)},
+          {"finish_reason", end ? Json(stopped ? "stop" : "length") : Json()}};
 }
 
 }  // namespace maki

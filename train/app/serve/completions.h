@@ -33,24 +33,22 @@ inline constexpr std::int64_t kMaxChoices = 128, kMaxCompletionTokens = 100'000;
 /// for fields that are not known, and for an answer that would be too large.
 CompletionRequest parse_completion(std::string_view body, std::uint64_t seed);
 
-/// The tokens of a text in the form that old clients of completions know: lists of equal length, which are empty.
-Json no_logprobs();
-/// Adds a token to such lists. Null scores: nothing is known of it, because it was the first. `offset` is where it
-/// begins in the text, in characters, and then where it ends.
-void add_logprobs(Json& lists, const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores,
-                  std::int64_t& offset);
+/// A text of an answer, which is sent in parts, in the form that old clients of completions know.
+class CompletionChoice {
+ public:
+  /// `scored`: its tokens are part of the answer, in lists of equal length.
+  CompletionChoice(std::int64_t index, bool scored);
 
-struct CompletionChoice {
-  std::int64_t index = 0;
-  std::string text;
-  Json logprobs = {};
+  std::string text;                 ///< that was not taken yet
   std::optional<TextEnd> end = {};  ///< none: the text goes on
-};
-struct CompletionUsage {
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;
-};
+  /// A token for the lists. Null scores: nothing is known of it, because it was the first.
+  void add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores);
+  /// The part since the last call; null if nothing is new.
+  Json take();
 
-/// An answer, or part of one, which begins with the fields of `head`; null: without the usage.
-Json completion_json(const Json& head, const std::vector<CompletionChoice>& choices, const CompletionUsage* usage);
+ private:
+  std::int64_t index_, offset_ = 0;  // where the next token begins in the text, in characters
+  Json no_tokens_, tokens_;          // the lists when they are empty, and as they are; null: not scored
+};
 
 }  // namespace maki

@@ -24,11 +24,18 @@ Engine::~Engine() {
   thread_.join();
 }
 
-void Engine::with_model(const std::string& model, std::shared_ptr<HttpExchange> exchange, Compute compute) {
+void Engine::with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute compute) {
   const std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMaxWaitingRequests)
     throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting; try again later");
-  waiting_.push_back({model, std::move(exchange), std::move(compute)});
+  waiting_.emplace_back([this, name, exchange = std::move(exchange), compute = std::move(compute)] {
+    if (exchange->gone()) return;
+    try {
+      compute(model(name));
+    } catch (const std::exception&) {
+      exchange->refuse(error_for_client());
+    }
+  });
   changed_.notify_all();
 }
 
@@ -41,7 +48,7 @@ void Engine::complete(CompletionRequest request, std::shared_ptr<HttpExchange> e
 
 void Engine::run() {
   for (;;) {
-    std::deque<Waiting> taken;
+    std::vector<std::function<void()>> taken;
     {
       std::unique_lock lock(mutex_);
       if (scoring_.empty() && turns_.idle() && waiting_.empty()) {
@@ -51,7 +58,7 @@ void Engine::run() {
       if (stopping_) return;
       taken.swap(waiting_);
     }
-    for (const Waiting& waiting : taken) compute(waiting);
+    for (const auto& compute : taken) compute();
     score();
     turns_.step();
   }
@@ -72,15 +79,6 @@ Engine::Model Engine::model(const std::string& name) {
     models_.emplace_front(identity, std::make_shared<const LoadedModel>(path));
   }
   return models_.front().second;
-}
-
-void Engine::compute(const Waiting& waiting) {
-  if (waiting.exchange->gone()) return;
-  try {
-    waiting.compute(model(waiting.model));
-  } catch (const std::exception&) {
-    waiting.exchange->refuse(error_for_client());
-  }
 }
 
 // Scores one prompt of one request, so that texts go on in between, and begins every request that has none left.

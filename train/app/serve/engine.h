@@ -4,7 +4,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -33,19 +32,13 @@ class Engine {
   using Compute = std::function<void(const Model&)>;
   /// Calls `compute`, some time later, with the model NAME or NAME@STEP. Refuses the request if there is none. Throws
   /// HttpError if too many requests are waiting.
-  void with_model(const std::string& model, std::shared_ptr<HttpExchange> exchange, Compute compute);
+  void with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute compute);
   /// Answers, some time later, with the texts. Throws as with_model() does.
   void complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange);
 
  private:
-  struct Waiting {
-    std::string model;
-    std::shared_ptr<HttpExchange> exchange;
-    Compute compute;
-  };
   Model model(const std::string& name);
   void run();
-  void compute(const Waiting& waiting);
   void score();
 
   const ServedRuns& runs_;
@@ -57,7 +50,7 @@ class Engine {
 
   std::mutex mutex_;  // of the following
   std::condition_variable changed_;
-  std::deque<Waiting> waiting_;
+  std::vector<std::function<void()>> waiting_;  // none throws
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -3,7 +3,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sstream>
 
 #include "data/io/descriptor.h"
 #include "data/io/file.h"
@@ -25,26 +24,14 @@ bool begins_line(const Descriptor& file, std::int64_t at) {
   return at == 0 || (file.read_at(static_cast<std::uint64_t>(at - 1), {&before, 1}) == 1 && before == std::byte{'\n'});
 }
 
-// What is known of a run beside its measurements, for the curve.
+// What the page shows of a run beside its measurements and what the list of runs says.
 Json start_json(const RunDirectory& run) {
-  Json facts{{"max_steps", nullptr}, {"best_possible_loss", nullptr}, {"nats_per_character_factor", nullptr}};
+  Json facts{{"best_possible_loss", nullptr}};
   try {
-    Config config;
-    run.apply_config(config);
-    facts["max_steps"] = config.max_steps;
     const double best = read_state(ContainerReader(run.checkpoint_file(run.checkpoints().at(0)))).best_possible_loss;
     if (best > 0) facts["best_possible_loss"] = best;
   } catch (const std::exception&) {
     // What cannot be read stays unknown.
-  }
-  // Counting is measured before the first step, so that its line is one of the first.
-  constexpr std::size_t kBeginning = 64 << 10;
-  std::istringstream lines(read_beginning(run.metrics_file(), kBeginning));
-  for (std::string line; std::getline(lines, line);) {
-    const std::optional<MetricsLine> counting = read_metrics_line(line);
-    if (counting && counting->kind == "counting")
-      facts["nats_per_character_factor"] =
-          counting->number("nats_per_character").value_or(0) / counting->number("val_loss").value_or(0);
   }
   return facts;
 }
@@ -80,34 +67,32 @@ bool EventStreams::follow(Stream& stream) {
 void EventStreams::send_lines(Stream& stream) {
   const Descriptor file(posix_file_system(), stream.run.metrics_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const struct stat status = file.status();
-  if ((stream.file != 0 && stream.file != status.st_ino) || stream.cursor > status.st_size ||
-      !begins_line(file, stream.cursor)) {
-    stream.cursor = stream.skipped = 0;
+  const bool is_new = stream.file != status.st_ino;
+  if ((is_new && (stream.file != 0 || !begins_line(file, stream.cursor))) || stream.cursor > status.st_size) {
+    stream.cursor = 0;
+    stream.in_long_line = false;
     stream.exchange->write("event: reset\ndata: {}\n\n");
   }
   stream.file = status.st_ino;
   std::string block(kMaxLineBytes, '\0'), events;
-  while (stream.cursor + stream.skipped < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
-    const auto start = static_cast<std::uint64_t>(stream.cursor + stream.skipped);
-    const std::size_t n = file.read_at(start, {reinterpret_cast<std::byte*>(block.data()), block.size()});
+  while (stream.cursor < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
+    const std::size_t n = file.read_at(static_cast<std::uint64_t>(stream.cursor),
+                                       {reinterpret_cast<std::byte*>(block.data()), block.size()});
     const std::string_view read(block.data(), n);
     std::size_t at = 0;
-    if (stream.skipped > 0) {
-      if (n == 0) break;
-      const std::size_t end = read.find('\n');
-      stream.skipped += static_cast<std::int64_t>(std::min(end, n));
-      if (end != std::string_view::npos) stream.cursor += std::exchange(stream.skipped, 0) + 1;
-      continue;
+    for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1) {
+      const std::string_view line = read.substr(at, end - at);
+      if (!std::exchange(stream.in_long_line, false) && read_metrics_line(line))
+        events += fmt::format("id: {}\ndata: {}\n\n", stream.cursor + static_cast<std::int64_t>(end) + 1, line);
     }
-    for (std::size_t end; (end = read.find('\n', at)) != std::string_view::npos; at = end + 1)
-      if (const std::string_view line = read.substr(at, end - at); read_metrics_line(line))
-        events += fmt::format("id: {}\ndata: {}\n\n", start + end + 1, line);
     if (at == 0 && n < block.size()) break;  // a line that is still being written
-    if (at == 0) stream.skipped = static_cast<std::int64_t>(n);
+    if (at == 0) {
+      stream.in_long_line = true;
+      at = n;
+    }
     stream.cursor += static_cast<std::int64_t>(at);
-    stream.exchange->write(events);
+    stream.exchange->write(std::exchange(events, ""));
     stream.idle = 0;
-    events.clear();
   }
 }
 

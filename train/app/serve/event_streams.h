@@ -27,9 +27,8 @@ class EventStreams {
     RunDirectory run;
     std::int64_t cursor;
     std::shared_ptr<HttpExchange> exchange;
-    std::int64_t skipped = 0;  // bytes from the cursor on, of a line that is too long
-    ino_t file = 0;            // which was read last; a resumed run replaces it
-    bool started = false;
+    ino_t file = 0;  // which was read last; a resumed run replaces it
+    bool started = false, in_long_line = false;
     int idle = 0;  // calls of follow() since something was sent
   };
   static bool follow(Stream& stream);

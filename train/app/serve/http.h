@@ -12,7 +12,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "autograd/core/check.h"
@@ -30,21 +29,31 @@ class HttpError : public Error {
 /// not that of the request. Requires: called by a handler of an exception.
 HttpError error_for_client();
 
-struct HttpRequest {
-  std::string path, body, last_event_id;
-  std::map<std::string, std::string, std::less<>> query;
-};
+inline constexpr const char* kJsonType = "application/json";
 
-/// A request that has been received, and its answer: whole, or a stream of parts.
+/// The limits of what clients send, and the time that they have for sending it.
+inline constexpr std::size_t kMaxHttpBody = 1 << 20, kMaxHttpHead = 32 << 10;
+inline constexpr unsigned kMaxHttpConnections = 128;
+inline constexpr std::chrono::seconds kHttpReceiveTime{10};
+
+/// A request, and its answer: whole, or a stream of parts.
 ///
 /// Thread safety: may be used by several threads. What is written after the end of the answer, or after the client has
 /// gone, is dropped.
 class HttpExchange {
  public:
+  explicit HttpExchange(MHD_Connection* connection) : connection_(connection) {}
+
+  /// Of the request: a field of its head, a parameter of its query, which are empty if they were not given, and its
+  /// body. Requires: called by the handler of its route.
+  std::string header(const char* name) const { return value(MHD_HEADER_KIND, name); }
+  std::string parameter(const char* name) const { return value(MHD_GET_ARGUMENT_KIND, name); }
+  const std::string& body() const { return body_; }
+
   /// The whole answer.
-  void answer(int status, const char* type, std::string body);
+  void answer(int status, const char* type, std::string body) { begin(status, type, std::move(body), true); }
   /// A stream of server-sent events. Parts are sent as soon as the client takes them.
-  void begin_stream();
+  void begin_stream() { begin(MHD_HTTP_OK, "text/event-stream", "", false); }
   void write(std::string_view part);
   void end();
   /// Answers {"error":{"message","type","param":null,"code":null}}, in a stream as its last event.
@@ -57,15 +66,24 @@ class HttpExchange {
 
  private:
   friend class HttpServer;
+  using Clock = std::chrono::steady_clock;
+  std::string value(MHD_ValueKind kind, const char* name) const;
+  void begin(int status, const char* type, std::string data, bool ended);
   void wake();
+  MHD_Result send(const std::string& allow);
+  ssize_t take(char* buffer, std::size_t most);
+  void close();
 
-  mutable std::mutex mutex_;
-  MHD_Connection* connection_ = nullptr;  // null: the client has gone
-  int status_ = 0;                        // 0: there is no answer yet
+  std::string body_;  // used by the thread that polls alone
+  // Until all of the request must be there. kReceived: it is, or the rest is not wanted.
+  static constexpr Clock::time_point kReceived = Clock::time_point::max();
+  std::atomic<Clock::time_point> deadline_ = Clock::now() + kHttpReceiveTime;
+  mutable std::mutex mutex_;    // of the following
+  MHD_Connection* connection_;  // null: the client has gone
+  int status_ = 0;              // 0: there is no answer yet
   const char* type_ = "";
   std::string data_;  // of the answer, not yet sent
-  bool received_ = false, suspended_ = false, stream_ = false, ended_ = false, gone_ = false;
-  HttpRequest request_;
+  bool suspended_ = false, ended_ = false, gone_ = false;
 };
 
 struct HttpRoute {
@@ -73,27 +91,14 @@ struct HttpRoute {
   bool needs_token;
   /// Called in the thread that polls, so it must be quick. Answers, or keeps the exchange for another thread that will.
   /// What it throws refuses the request.
-  std::function<void(const HttpRequest&, const std::shared_ptr<HttpExchange>&)> handle;
+  std::function<void(const std::shared_ptr<HttpExchange>&)> handle;
 };
 
 struct HttpOptions {
   std::string address = "127.0.0.1";  ///< a numeric IPv4 or IPv6 address
   std::int64_t port = 0;              ///< 0: one that is free
   std::string token;                  ///< not empty: what requests must present, except on routes that need none
-  std::function<void()> tick;         ///< called four times per second, in a thread of its own; must not throw
 };
-
-inline constexpr const char* kJsonType = "application/json";
-
-/// The limits of what clients send, and the time that they have for sending it.
-inline constexpr std::size_t kMaxHttpBody = 1 << 20, kMaxHttpHead = 32 << 10;
-inline constexpr unsigned kMaxHttpConnections = 128;
-inline constexpr std::chrono::seconds kHttpReceiveTime{10};
-
-/// Whether a Host header, with or without a port, means this server: a loopback name or address, or the address that it
-/// listens on (any numeric one if it listens on all). Another name may be that of a foreign page that was made to
-/// resolve to this machine.
-bool is_own_host(std::string_view host, const std::string& address);
 
 class HttpServer {
  public:
@@ -106,34 +111,29 @@ class HttpServer {
 
   /// http://ADDRESS:PORT/
   std::string url() const;
+  /// Cuts off clients that send too slowly. To be called several times per second.
+  void keep_time();
 
  private:
   using Exchange = std::shared_ptr<HttpExchange>;
-  struct Client {
-    int socket;
-    std::chrono::steady_clock::time_point deadline;  // for the rest of the request
-    Exchange exchange = {};                          // of a request that has been received
-  };
+  static constexpr auto kReceived = HttpExchange::kReceived;
   // These are called by the thread that polls.
   static MHD_Result handle(void* server, MHD_Connection* connection, const char* url, const char* method,
                            const char* version, const char* data, std::size_t* size, void** state);
   static void connected(void* server, MHD_Connection* connection, void** state, MHD_ConnectionNotificationCode code);
   static void completed(void* server, MHD_Connection* connection, void** state, MHD_RequestTerminationCode code);
-  MHD_Result begin(MHD_Connection* connection, const std::string& path, std::string_view method, void** state) const;
-  void check_head(MHD_Connection* connection, const std::string& path, std::string_view method) const;
-  void dispatch(MHD_Connection* connection, std::string_view method, const Exchange& exchange);
+  void check_head(const HttpExchange& exchange, std::string_view path, std::string_view method) const;
   const HttpRoute* route(std::string_view method, std::string_view path) const;
   std::string methods(std::string_view path) const;
-  void keep_time();
-  bool has_open_exchange();
+  Exchange exchange_of(MHD_Connection* connection);
+  std::vector<Exchange> open();
 
   HttpOptions options_;
   std::vector<HttpRoute> routes_;
   MHD_Daemon* daemon_ = nullptr;
-  std::mutex mutex_;
-  std::map<MHD_Connection*, Client> clients_;
   std::atomic<bool> stopping_ = false;
-  std::thread clock_;
+  std::mutex mutex_;                               // of the following
+  std::map<MHD_Connection*, Exchange> exchanges_;  // of the request that each client sends, or waits for
 };
 
 }  // namespace maki

@@ -1,12 +1,9 @@
 #include "train/app/serve/inside_json.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/ops.h"
 #include "data/io/number.h"
-#include "train/app/reading.h"
 #include "train/app/serve/json_body.h"
 #include "train/loop/attention_maps.h"
 
@@ -16,28 +13,15 @@ namespace {
 constexpr std::int64_t kInsideColumns = 16;  // of embeddings and positions: as many as a picture has room for
 constexpr std::int64_t kInsideLogits = 12;   // the most probable tokens after the text
 
-// The first columns of each row of a tensor, or all; null for an empty handle.
-FloatJson inside_rows(const Tensor& x, std::int64_t columns = std::numeric_limits<std::int64_t>::max()) {
-  if (!x) return nullptr;
-  FloatJson rows = FloatJson::array();
-  const std::int64_t width = x.shape().cols();
-  dispatch(x.dtype(), [&]<class T>() {
-    for (const T* row = x.data<T>(); row != x.data<T>() + x.numel(); row += width)
-      rows.push_back(std::vector<float>(row, row + std::min(width, columns)));
-  });
-  return rows;
-}
-
 FloatJson inside_attention(const InsideAttention& a) {
   FloatJson json{{"layer", a.layer},   {"head", a.head},     {"layers", a.layers},          {"heads", a.heads},
                  {"causal", a.causal}, {"linear", a.linear}, {"width", a.value.shape()[1]}, {"scale", a.scale}};
-  json.update({{"query", inside_rows(a.query)},
-               {"key", inside_rows(a.key)},
-               {"value", inside_rows(a.value)},
-               {"bias", nullptr},
-               {"scores", inside_rows(a.scores)},
-               {"weights", inside_rows(a.weights)},
-               {"output", inside_rows(a.output)}});
+  json.update({{"query", rows_json(a.query)},
+               {"key", rows_json(a.key)},
+               {"value", rows_json(a.value)},
+               {"scores", rows_json(a.scores)},
+               {"weights", rows_json(a.weights)},
+               {"output", rows_json(a.output)}});
   return json;
 }
 
@@ -87,24 +71,19 @@ InsideRequest parse_inside_request(std::string_view text) {
   return request;
 }
 
-std::string answer_inside(const InsideRequest& request, const LoadedModel& loaded) {
-  const std::vector<std::int32_t> ids = encode_text(loaded, request.text, "text", Unknown::error);
-  return inside_json(request, loaded, look_inside(loaded, ids, request.options));
-}
-
 std::string inside_json(const InsideRequest& request, const LoadedModel& loaded, const InsideModel& inside) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  return json_text(FloatJson{
-      {"model", request.model},
-      {"step", loaded.state.step},
-      {"tokens", inside.tokens},
-      {"ids", inside.ids},
-      {"embedding",
-       {{"columns", inside.embedding.shape()[1]}, {"values", inside_rows(inside.embedding, kInsideColumns)}}},
-      {"position", {{"kind", inside.position_kind}, {"values", inside_rows(inside.positions, kInsideColumns)}}},
-      {"attention", inside.attention ? inside_attention(*inside.attention) : FloatJson(nullptr)},
-      {"layer_predictions", inside_predictions(tokenizer, inside)},
-      {"logits", inside_logits(tokenizer, inside, request.options.temperature)}});
+  return json_text(
+      FloatJson{{"model", request.model},
+                {"step", loaded.state.step},
+                {"tokens", inside.tokens},
+                {"ids", inside.ids},
+                {"embedding",
+                 {{"columns", inside.embedding.shape()[1]}, {"values", rows_json(inside.embedding, kInsideColumns)}}},
+                {"position", {{"kind", inside.position_kind}, {"values", rows_json(inside.positions, kInsideColumns)}}},
+                {"attention", inside.attention ? inside_attention(*inside.attention) : FloatJson(nullptr)},
+                {"layer_predictions", inside_predictions(tokenizer, inside)},
+                {"logits", inside_logits(tokenizer, inside, request.options.temperature)}});
 }
 
 }  // namespace maki

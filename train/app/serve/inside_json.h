@@ -1,4 +1,4 @@
-// What a program asks of the route /api/inside, and the answer. Pure functions without a network.
+// What a program asks of the route /api/inside, and the answer. Knows neither the network nor how a text is read.
 #pragma once
 
 #include <string>
@@ -21,10 +21,6 @@ inline constexpr std::int64_t kMaxInsideTop = 20;
 /// object, a field of another type, an unknown field, and a number out of range; what depends on the model, and that
 /// the text is not empty and the temperature not 0, look_inside() checks.
 InsideRequest parse_inside_request(std::string_view body);
-
-/// The answer to a request about this model, which inside_json() writes. Throws what look_inside() throws, and
-/// CorpusError if the text has bytes or characters that the model cannot read.
-std::string answer_inside(const InsideRequest& request, const LoadedModel& loaded);
 
 /// What look_inside() showed, as one line of JSON with the fields of the route; numbers read back to the same float32,
 /// and bytes that are not UTF-8 are replaced. Of vectors of width C, the first 16 numbers. Requires: `inside` is of

@@ -4,9 +4,9 @@
 
 #include "data/io/number.h"
 #include "train/app/draw/words.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/report/sections.h"
-#include "train/app/report/style.h"
 #include "train/app/serve/inside_json.h"
 #include "train/app/serve/page_text.h"
 
@@ -15,54 +15,48 @@ namespace {
 
 using Exchange = std::shared_ptr<HttpExchange>;
 
-std::string parameter(const HttpRequest& request, const char* name, const char* otherwise) {
-  const auto found = request.query.find(name);
-  return found == request.query.end() ? otherwise : found->second;
-}
-
 HttpRoute page(const char* path, const char* type, std::string_view content) {
-  return {"GET", path, false, [type, content](const HttpRequest&, const Exchange& exchange) {
-            exchange->answer(200, type, std::string(content));
-          }};
+  return {"GET", path, false,
+          [type, content](const Exchange& exchange) { exchange->answer(200, type, std::string(content)); }};
 }
 
 }  // namespace
 
 std::vector<HttpRoute> routes(Served& served) {
   const auto json = [&served](std::string (ServedRuns::*facts)() const) {
-    return [&served, facts](const HttpRequest&, const Exchange& exchange) {
-      exchange->answer(200, kJsonType, (served.runs.*facts)());
-    };
+    return [&served, facts](const Exchange& exchange) { exchange->answer(200, kJsonType, (served.runs.*facts)()); };
   };
-  const auto events = [&served](const HttpRequest& request, const Exchange& exchange) {
-    const std::string after = parameter(request, "after", "0");
-    // A browser that connects again says how far it has come.
-    const std::string& cursor = request.last_event_id.empty() ? after : request.last_event_id;
-    const RunDirectory run = served.runs.run(parameter(request, "run", ""));
-    served.events.add(run, parse_integer("after", cursor, 0, kMaxSeed), exchange);
+  const auto events = [&served](const Exchange& exchange) {
+    // A browser that connects again says in the head how far it has come.
+    std::string cursor = exchange->header("Last-Event-ID");
+    if (cursor.empty()) cursor = exchange->parameter("after");
+    served.events.add(served.runs.run(exchange->parameter("run")),
+                      cursor.empty() ? 0 : parse_integer("after", cursor, 0, kMaxSeed), exchange);
   };
-  const auto complete = [&served](const HttpRequest& request, const Exchange& exchange) {
+  const auto complete = [&served](const Exchange& exchange) {
     static std::random_device device;
     constexpr std::uint64_t kSeeds = 1'000'000'000;  // numbers that people can type
-    served.engine.complete(parse_completion(request.body, device() % kSeeds), exchange);
+    served.engine.complete(parse_completion(exchange->body(), device() % kSeeds), exchange);
   };
-  const auto inside = [&served](const HttpRequest& request, const Exchange& exchange) {
-    const InsideRequest asked = parse_inside_request(request.body);
+  const auto inside = [&served](const Exchange& exchange) {
+    const InsideRequest asked = parse_inside_request(exchange->body());
     served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
-      exchange->answer(200, kJsonType, answer_inside(asked, *model));
+      const std::vector<std::int32_t> ids = encode_text(*model, asked.text, "text", Unknown::error);
+      exchange->answer(200, kJsonType, inside_json(asked, *model, look_inside(*model, ids, asked.options)));
     });
   };
-  const auto report = [&served](const HttpRequest& request, const Exchange& exchange) {
-    const PageLanguage language(words_in(parameter(request, "lang", "en")).name);
-    const std::string name = parameter(request, "run", ""), path = served.runs.run(name).path();
+  const auto report = [&served](const Exchange& exchange) {
+    const std::string lang = exchange->parameter("lang"), name = exchange->parameter("run"),
+                      path = served.runs.run(name).path();
+    const PageLanguage language(words_in(lang.empty() ? "en" : lang).name);
     served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
       exchange->answer(200, kJsonType,
-                       json_text(Json{{"html", report_sections({read_measured_run(path)}, language)},
+                       json_text(Json{{"html", report_sections(read_measured_runs({path}), language)},
                                       {"style", kReportStyle},
                                       {"language", language.name()}}));
     });
   };
-  const auto no_chat = [](const HttpRequest&, const Exchange&) {
+  const auto no_chat = [](const Exchange&) {
     fail("messages: these models continue a text and were not trained on conversations; use /v1/completions");
   };
   return {page("/", "text/html; charset=utf-8", kPageHtml),

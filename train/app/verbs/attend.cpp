@@ -66,13 +66,9 @@ std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, c
   const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
   for (const std::int64_t layer : chosen.layers) {
     FloatJson heads = FloatJson::array();
-    for (const std::int64_t head : chosen.heads) {
-      FloatJson rows = FloatJson::array();
-      const double* const from = attention_weights(maps, layer, head);
-      for (std::int64_t t = 0; t < queries; ++t)
-        rows.push_back(std::vector<float>(from + t * keys, from + (t + 1) * keys));
-      heads.push_back(std::move(rows));
-    }
+    const Tensor& all = maps.layers[static_cast<std::size_t>(layer)];
+    for (const std::int64_t head : chosen.heads)
+      heads.push_back(rows_json(all.slice_flat(head * queries * keys, {queries, keys})));
     weights.push_back(std::move(heads));
   }
   const FloatJson facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}, {"kind", maps.kind},

@@ -5,11 +5,9 @@
 #include "data/dataset/masking.h"
 #include "data/io/number.h"
 #include "data/io/printable.h"
-#include "nn/models/encoder.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/verbs.h"
-#include "train/loop/best_candidates.h"
 
 namespace maki {
 namespace {
@@ -59,13 +57,7 @@ int fill(const FillOptions& o) {
   const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.reading.policy());
   check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,
         o.text.empty() ? "an empty text" : o.text);
-  const Tensor logits = loaded.model->as_encoder()->logits_at(tensor(masked.masks, {std::ssize(masked.masks)}),
-                                                              tensor(masked.ids, {1, std::ssize(masked.ids)}));
-  require_finite(loaded, logits, "logits");
-  std::vector<std::vector<Candidate>> candidates;
-  for (std::int64_t i = 0; i < std::ssize(masked.masks); ++i)
-    candidates.push_back(best_candidates(logits, i, loaded.tokenizer->vocab_size(), o.top));
-  print_candidates(o, loaded, masked, candidates);
+  print_candidates(o, loaded, masked, fill_masks(loaded, masked, o.top));
   return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "data/io/number.h"
-#include "data/io/printable.h"
 #include "data/io/utf8.h"
 #include "train/app/draw/curve.h"
 #include "train/app/progress.h"
@@ -18,30 +17,16 @@
 namespace maki {
 namespace {
 
-// The paths first, whose row has no name.
-std::vector<ComparedField> results_of(const std::vector<MeasuredRun>& runs) {
-  std::vector<ComparedField> rows = {{"", {}}, {"step", {}}, {"best validation loss", {}}, {"training time", {}}};
-  for (const MeasuredRun& run : runs) {
-    const std::string best =
-        run.best ? fmt::format("{:.4f} at step {}", run.best->loss, with_separators(run.best->step)) : "none";
-    const std::string cells[] = {escape_unprintable(run.path), with_separators(run.state.step), best,
-                                 format_duration(run.history.elapsed_seconds())};
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].values.push_back(cells[i]);
-  }
-  return rows;
-}
-
-// With `once`, only the value of the first run.
-void print_rows(const std::vector<ComparedField>& rows, const std::vector<std::size_t>& widths, bool once) {
-  for (const ComparedField& row : rows) {
+// The first cells of each row.
+void print_rows(const std::vector<TableRow>& rows, const std::vector<std::size_t>& widths, std::size_t cells) {
+  for (const TableRow& row : rows) {
     std::string line;
-    const std::size_t columns = once ? 1 : row.values.size();
-    for (std::size_t i = 0; i <= columns; ++i) {
-      const std::string& text = i == 0 ? row.name : row.values[i - 1];
-      line += text;
-      const auto width = static_cast<std::size_t>(display_width(text));
-      if (i < columns) line.append(widths[i] > width ? widths[i] - width + 2 : 2, ' ');
+    for (std::size_t i = 0; i < cells; ++i) {
+      line += row[i];
+      const auto width = static_cast<std::size_t>(display_width(row[i]));
+      if (i + 1 < cells) line.append(widths[i] > width ? widths[i] - width + 2 : 2, ' ');
     }
+    line.resize(line.find_last_not_of(' ') + 1);
     print_result(line + "\n");
   }
 }
@@ -109,27 +94,25 @@ std::string measurements_csv(const RunHistory& history) {
 }
 
 void compare_runs(const std::vector<std::string>& paths, bool json) {
-  std::vector<MeasuredRun> runs;
-  for (const std::string& path : paths) runs.push_back(read_measured_run(path));
-  auto [rows, equal] = compare_configurations(runs);
+  const std::vector<MeasuredRun> runs = read_measured_runs(paths);
+  const Comparison compared = compare(runs, PageLanguage("en"));
   if (json) {
     Json all{{"differences", Json::array()}, {"runs", Json::array()}};
-    for (const ComparedField& row : rows) all["differences"].push_back(row.name);
+    for (const TableRow& row : compared.different) all["differences"].push_back(row.front());
     for (const MeasuredRun& run : runs) all["runs"].push_back(to_json(run));
     return print_result(json_text(all, 2));
   }
-  const std::vector<ComparedField> results = results_of(runs);
-  rows.insert(rows.begin(), results.front());  // the paths
-  rows.insert(rows.end(), results.begin() + 1, results.end());
+  std::vector<TableRow> rows = compared.different;
+  rows.insert(rows.begin(), compared.results.front());  // the paths
+  rows.insert(rows.end(), compared.results.begin() + 1, compared.results.end());
   std::vector<std::size_t> widths(runs.size() + 1);
-  for (const ComparedField& row : rows) {
-    widths[0] = std::max(widths[0], row.name.size());
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      widths[i + 1] = std::max(widths[i + 1], static_cast<std::size_t>(display_width(row.values[i])));
+  for (const TableRow& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], static_cast<std::size_t>(display_width(row[i])));
   }
-  print_rows(rows, widths, /*once=*/false);
+  print_rows(rows, widths, widths.size());
   print_result("\nequal in all of them:\n");
-  print_rows(equal, widths, /*once=*/true);
+  print_rows(compared.equal, widths, 2);
 }
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki report RUN… [options]: a page that shows what runs have measured and what a model has learned.
-#include <cstdlib>
 #include <fmt/ranges.h>
 #include <memory>
 
@@ -11,6 +10,7 @@
 #include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/report/sections.h"
+#include "train/app/terminal.h"
 #include "train/app/verbs.h"
 
 namespace maki {
@@ -25,11 +25,7 @@ struct ReportOptions {
 // The language of the texts: the one that was chosen, or that of the locale.
 std::string language_of(const ReportOptions& o) {
   if (!o.lang.empty()) return words_in(o.lang).name;
-  for (const char* const variable : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
-    const char* const locale = std::getenv(variable);
-    if (locale != nullptr && *locale != '\0') return std::string_view(locale).starts_with("ja") ? "ja" : "en";
-  }
-  return "en";
+  return locale_name("LC_MESSAGES").starts_with("ja") ? "ja" : "en";
 }
 
 // A run directory keeps its reports, each named by the step that it shows.
@@ -40,23 +36,19 @@ std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
   return fmt::format("{}/report-{}.html", run.path, run.state.step);
 }
 
-std::vector<std::string> inputs_of(const ReportOptions& o) {
+std::vector<std::string> inputs_of(const std::vector<MeasuredRun>& runs) {
   std::vector<std::string> inputs;
-  for (const std::string& run : o.runs) {
-    ReadingOptions reading;
-    reading.run = run;
-    for (const auto& paths : {reading.inputs(), sources_of_run(run)})
+  for (const MeasuredRun& run : runs)
+    for (const auto& paths : {inputs_of_run(run.path), run.sources})
       inputs.insert(inputs.end(), paths.begin(), paths.end());
-  }
   return inputs;
 }
 
 int report(const ReportOptions& o) {
   const PageLanguage language(language_of(o));
-  std::vector<MeasuredRun> runs;
-  for (const std::string& path : o.runs) runs.push_back(read_measured_run(path));
+  const std::vector<MeasuredRun> runs = read_measured_runs(o.runs);
   const std::string out = out_of(o, runs.front());
-  const OutputPath place{out, o.force, inputs_of(o)};
+  const OutputPath place{out, o.force, inputs_of(runs)};
   require_file_place(place);  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
   const std::string page = html_page(title, language, report_sections(runs, language));

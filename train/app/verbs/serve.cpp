@@ -17,6 +17,7 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kServePort = 8270, kMaxPort = 65535;
+constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kMinTokenBytes = 8, kMaxTokenBytes = 256;
 
 struct ServeOptions {
@@ -47,12 +48,16 @@ int serve(ServeOptions o) {
   if (o.threads != 0) set_threads(o.threads);
   const DeferInterrupts deferred;
   Served served(o.path);
-  const HttpServer server({o.address, o.port, o.token, [&served] { served.events.follow(); }}, routes(served));
+  HttpServer server({o.address, o.port, o.token}, routes(served));
   print_result(server.url() + (o.token.empty() ? "" : "#token=" + o.token) + "\n");
   flush_results();
   if (!o.token.empty()) to_stderr("programs send the header Authorization: Bearer {}\n", o.token);
   to_stderr("Ctrl-C ends the server\n");
-  while (interrupted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  while (interrupted() == 0) {
+    std::this_thread::sleep_for(kTick);
+    served.events.follow();
+    server.keep_time();
+  }
   return 0;
 }
 

@@ -305,8 +305,8 @@ async function showReport(query, signal) {
   box.lang = lang;
 }
 function facts() {
-  const { evaluation, start, pace, best } = record, [from, now] = [pace[0], pace.at(-1)];
-  const steps = start.max_steps ?? run.max_steps, factor = start.nats_per_character_factor;
+  const { counting, evaluation, pace, best } = record, [from, now] = [pace[0], pace.at(-1)];
+  const steps = run.max_steps, factor = counting && counting.nats_per_character / counting.val_loss;
   const rows = { progress: text('ofSteps', { step: format(now?.step ?? run.step, 9), steps: format(steps, 9) }) };
   if (now) rows.trainingLoss = format(now.loss);
   if (evaluation) [rows.validationLoss, rows.bestLoss] = [format(evaluation.val_loss), format(best)];
@@ -537,13 +537,12 @@ const whyWeight = (q, k) => () => {
       [...seen.map((j) => [token(j), score(j), format(power(scores[q][j]))]), [text('sum'), '', sum]])];
 };
 const whyScore = (q, k) => () => {
-  const { query, key, scale: factor, bias, scores } = answer.attention;
+  const { query, key, scale: factor, scores } = answer.attention;
   const products = query[q].map((x, i) => x * key[k][i]), sum = format(total(products));
-  const added = bias ? ` + ${format(bias[q][k])}` : '';
   const row = (product, i) => [number(query[q][i], whyVector('query', q, i)), number(key[k][i], whyVector('key', k, i)),
     format(product, 3)];
   return [paragraph('whyScore', { looking: token(q), seen: token(k) }),
-    formula(`Σ q·k × scale${bias ? ' + bias' : ''} = ${sum} × ${format(factor)}${added} = ${format(scores[q][k])}`),
+    formula(`Σ q·k × scale = ${sum} × ${format(factor)} = ${format(scores[q][k])}`),
     table(['q', 'k', 'q × k'], [...products.map(row), [text('sum'), '', sum]])];
 };
 const whyOutput = (q, column) => () => {
