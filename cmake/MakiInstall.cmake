@@ -68,6 +68,9 @@ foreach(library ${libraries})
   install(EXPORT maki_${library} NAMESPACE maki:: DESTINATION ${package_dir} FILE ${library}.cmake)
 endforeach()
 install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program) # scripts/install.sh installs only this component
+if(TARGET maki_mpi)
+  install(TARGETS maki_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/maki COMPONENT program)
+endif()
 install(DIRECTORY ${public_include_dir}/maki DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_package_config_file(cmake/makiConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/makiConfig.cmake
