@@ -115,10 +115,12 @@ class Terminal {
     const rlimit limit{options.memory_limit, options.memory_limit};
     setrlimit(RLIMIT_AS, &limit);
   }
-  std::vector<char*> list = {const_cast<char*>(MAKI_BINARY)};
+  std::vector<char*> list;
+  for (const std::string& word : options.launcher) list.push_back(const_cast<char*>(word.c_str()));
+  list.push_back(const_cast<char*>(MAKI_BINARY));
   for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
   list.push_back(nullptr);
-  execv(MAKI_BINARY, list.data());
+  execvp(list.front(), list.data());
   _exit(127);
 }
 

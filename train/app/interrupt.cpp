@@ -13,7 +13,7 @@ namespace {
 // that have no lock.
 std::atomic<int> received = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
-volatile sig_atomic_t deferring = 0;
+volatile sig_atomic_t deferring = 0, telling = 1;
 void (*volatile restore_before_exit)() = nullptr;
 
 void handle(int signal) {
@@ -22,7 +22,8 @@ void handle(int signal) {
   if (restore_before_exit != nullptr) restore_before_exit();
   remove_temporaries();
   constexpr char kSentence[] = "\nmaki: interrupted\n";
-  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
+  const std::size_t length = telling != 0 ? sizeof kSentence - 1 : 0;
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, length);
   _exit(128 + signal);
 }
 
@@ -33,7 +34,8 @@ void ignore_signals_of_writes() {
   signal(SIGXFSZ, SIG_IGN);
 }
 
-void install_interrupt_handlers() {
+void install_interrupt_handlers(bool tells) {
+  telling = tells ? 1 : 0;
   struct sigaction action = {};
   action.sa_handler = handle;
   sigemptyset(&action.sa_mask);

@@ -11,8 +11,9 @@ namespace maki {
 /// Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or beyond the file size limit returns an error, which
 /// leads to a message and an exit code. Called by main() before anything is written.
 void ignore_signals_of_writes();
-/// Installs the handlers. Called once, by main(). If SIGHUP is ignored already (under nohup), it stays ignored.
-void install_interrupt_handlers();
+/// Installs the handlers. Called once, by main(). If SIGHUP is ignored already (under nohup), it stays ignored. Unless
+/// this process `tells`, it says nothing when a signal ends it.
+void install_interrupt_handlers(bool tells = true);
 
 /// While an object of this class exists, the first signal only requests a stop, which interrupted() reports. Objects
 /// may be nested. A read that waits for input goes on waiting after that signal.

@@ -11,7 +11,6 @@
 #include "train/app/failure.h"
 #include "train/app/interrupt.h"
 #include "train/app/limit_spinning.h"
-#include "train/app/progress.h"
 #include "train/app/ranks.h"
 #include "train/app/report.h"
 
@@ -63,7 +62,7 @@ int main(int argc, char** argv) {
   fill_standard_streams();
   allow_many_files();
   limit_spinning(argv, environ);
-  install_interrupt_handlers();
+  install_interrupt_handlers(/*tells=*/!is_follower());
   int code = exit_code::kDone;
   try {
     code = parse_command_line({argv + 1, argv + argc})();
@@ -71,8 +70,7 @@ int main(int argc, char** argv) {
   } catch (...) {
     const Failure failure = current_failure();
     code = failure.exit_code;
-    keep_quiet(is_follower());  // of what all ranks refuse, one tells
-    if (!failure.sentence.empty()) to_stderr("maki: {}\n", failure.sentence);
+    if (!failure.sentence.empty()) tell_failure(failure.sentence);
   }
   leave_ranks();
   return code;

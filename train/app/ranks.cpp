@@ -8,7 +8,6 @@
 
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
-#include "train/app/interrupt.h"
 #include "train/app/progress.h"
 #include "train/app/version.h"
 #include "train/loop/team/mpi_team.h"
@@ -26,6 +25,10 @@ std::vector<std::string> modules() {
   return {program / kName, program / MAKI_MODULES / kName};
 }
 
+// How long one that fails alone, before it has joined the others, waits for the launcher to end it: where all of them
+// fail, as with a wrong option, rank 0 has told why by then.
+constexpr std::chrono::seconds kOthersTell{5};  // Open MPI takes one
+
 // Two processes with the same text compute the same bits (simd/target.h).
 std::string arithmetic() {
   const bool pairs = kernels::bf16_unit() == kernels::Bf16Unit::pairs;
@@ -35,6 +38,7 @@ std::string arithmetic() {
 void require_same(const std::vector<std::string>& of_ranks, const char* what, const char* advice) {
   const auto other = std::ranges::find_if(of_ranks, [&](const std::string& text) { return text != of_ranks.front(); });
   if (other == of_ranks.end()) return;
+  failed = exit_code::kUsage;  // of all ranks
   fail("ranks: all must {}; {} has {}, and {} has {}; {}", what, ranks().describe(0), of_ranks.front(),
        ranks().describe(static_cast<int>(other - of_ranks.begin())), *other, advice);
 }
@@ -54,29 +58,35 @@ void join_ranks(double patience_seconds) {
                "set the environment variable MAKI_TARGET to one that all have");
 }
 
-int run_ranks(const std::function<int()>& lead, const std::function<void()>& follow) {
+int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow) {
   try {
-    if (ranks().leads()) return lead();
-    follow();
-    return interrupted() != 0 ? interrupt_exit_code() : exit_code::kDone;
+    return ranks().leads() ? lead() : follow();
   } catch (...) {
     const Failure failure = current_failure();
     failed = failure.exit_code;
     const bool told = ranks().announce_failure(failure.exit_code, failure.sentence);
     if (ranks().leads()) throw;
-    keep_quiet(false);
-    if (!told) to_stderr("maki: {}: {}\n", ranks().describe(ranks().rank()), failure.sentence);
+    keep_quiet(told);
+    // What one rank says of another names that one already.
+    const bool of_another = failure.exit_code == RankError::kExitCode;
+    const std::string who = of_another ? "" : ranks().describe(ranks().rank()) + ": ";
+    to_stderr("maki: {}{}\n", who, failure.sentence);
     return failure.exit_code;
   }
 }
 
-// Rank 0 ends the others when it has read what they have told it; each of them waits for that.
-void leave_ranks() {
-  constexpr std::chrono::seconds kGrace{10};
-  if (joined && failed) {
-    if (!joined->leads()) std::this_thread::sleep_for(kGrace);
-    joined->end_all(*failed);
+void tell_failure(const std::string& sentence) {
+  if (!is_follower()) {
+    keep_quiet(false);
+    return to_stderr("maki: {}\n", sentence);
   }
+  std::this_thread::sleep_for(kOthersTell);
+  keep_quiet(false);
+  to_stderr("maki: rank {}: {}\n", launched().rank, sentence);
+}
+
+void leave_ranks() {
+  if (joined && failed) joined->end_all(*failed);
   joined.reset();
 }
 

@@ -22,6 +22,10 @@ void leave_ranks();
 
 /// Runs lead() on rank 0 and follow() on the others, and returns the exit code. What lead() throws, it throws; of the
 /// others, rank 0 throws it as RankError.
-int run_ranks(const std::function<int()>& lead, const std::function<void()>& follow);
+int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow);
+
+/// Prints why this process ends. What all ranks refuse, such as a wrong option, rank 0 prints alone: the others are
+/// ended by their launcher before they have waited long enough to print it, too.
+void tell_failure(const std::string& sentence);
 
 }  // namespace maki

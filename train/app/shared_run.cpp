@@ -210,12 +210,16 @@ void describe_ranks(const Config& config) {
                     idle == 1 ? "one rank has" : fmt::format("{} ranks have", idle)));
 }
 
-void follow_shared_runs() {
+int follow_shared_runs() {
   std::unique_ptr<Task> task;
   for (;;) {
     Message message{};
     broadcast(ranks(), bytes_of(message));
-    if (message == Message::end) return;
+    if (message == Message::end) {
+      int exit_code = 0;
+      broadcast(ranks(), bytes_of(exit_code));
+      return exit_code;
+    }
     if (message == Message::task) {
       task = followed_task(announced<TaskStart>());
       continue;
@@ -225,16 +229,19 @@ void follow_shared_runs() {
     const std::unique_ptr<Task> random =
         message == Message::timing ? random_task_to_time(config, {start.target, start.source, start.classes}) : nullptr;
     const Task& trained = random ? *random : *task;
-    const DeferInterrupts deferred;
+    // While steps are timed, there is nothing to save, and steps that end early would mislead the plan.
+    std::optional<DeferInterrupts> deferred;
+    if (!random) deferred.emplace();
     Trainer(config, trained, trainable_model(config, trained), /*initial_values=*/true, ranks())
         .follow(interrupt_request());
   }
 }
 
-void end_shared_runs() {
+void end_shared_runs(int exit_code) {
   if (ranks().size() == 1) return;
   Message message = Message::end;
   broadcast(ranks(), bytes_of(message));
+  broadcast(ranks(), bytes_of(exit_code));
 }
 
 }  // namespace maki

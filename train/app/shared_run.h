@@ -39,9 +39,9 @@ Config divided_among_ranks(Config config, const ConfigFlags& flags);
 /// Prints how the steps of a run are divided among ranks.
 void describe_ranks(const Config& config);
 
-/// The other ranks: take part in what rank 0 does, until it has finished.
-void follow_shared_runs();
+/// The other ranks: take part in what rank 0 does, until it has finished. Returns the exit code of rank 0.
+int follow_shared_runs();
 /// Rank 0: lets them go.
-void end_shared_runs();
+void end_shared_runs(int exit_code);
 
 }  // namespace maki

@@ -1,5 +1,11 @@
 #include "train/app/verbs.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "autograd/core/check.h"
+#include "train/loop/team/mpi_team.h"
+
 namespace maki {
 
 // One function per verb, in a file of its own: adds its options and what it does.
@@ -27,9 +33,10 @@ namespace {
 struct Verb {
   const char *name, *help;
   void (*add)(const Command& command);
+  bool on_ranks = false;  // several processes that a launcher has started together do this together
 };
 constexpr Verb kVerbs[] = {
-    {"train", "Train a model on a text, or resume a run", add_train},
+    {"train", "Train a model on a text, or resume a run", add_train, /*on_ranks=*/true},
     {"plan", "Show what train --minutes would choose for a text, without training", add_plan},
     {"generate", "Generate text with a trained model, or translate", add_generate},
     {"fill", "Show what a masked language model expects in place of each [MASK]", add_fill},
@@ -56,6 +63,13 @@ void add_verbs(const Command& maki, std::string_view only) {
     const Command command = maki.add_verb(verb.name, verb.help);
     if (only.empty() || only == verb.name) verb.add(command);
   }
+}
+
+void require_one_process(std::string_view name) {
+  const Launch launch = launched();
+  const auto verb = std::ranges::find_if(kVerbs, [&](const Verb& each) { return each.name == name; });
+  check(launch.size == 1 || verb == std::end(kVerbs) || verb->on_ranks,
+        "{}: runs in one process, and {} were started together; start it without mpirun", name, launch.size);
 }
 
 }  // namespace maki

@@ -11,4 +11,7 @@ namespace maki {
 /// program needs to start, only those of the verb `only`; if that is empty, of all.
 void add_verbs(const Command& maki, std::string_view only);
 
+/// Throws Error if a launcher, such as mpirun, has started several processes and this verb is for one alone.
+void require_one_process(std::string_view verb);
+
 }  // namespace maki

@@ -23,7 +23,7 @@ int run_as_rank(const TrainOptions& options) {
         "rank_timeout: applies to several ranks; start them with mpirun, or omit the option");
   const auto lead = [&] {
     const int code = options.resume.empty() ? start_run(options) : resume_run(options);
-    end_shared_runs();
+    end_shared_runs(code);
     return code;
   };
   return run_ranks(lead, follow_shared_runs);

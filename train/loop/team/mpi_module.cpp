@@ -1,4 +1,5 @@
 // The MPI library as a table of functions (mpi_calls.h): a module of its own, which the program loads when it needs it.
+#include <algorithm>
 #include <cstddef>
 #include <mpi.h>
 #include <string>
@@ -60,7 +61,8 @@ const char* library() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     MPI_Get_library_version(text, &length);
-    const std::string whole = text;
+    std::string whole = text;
+    std::ranges::replace(whole, '\t', ' ');
     return whole.substr(0, whole.find_first_of(",\n"));
   }();
   return version.c_str();

@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kFailureTag = kMpiTags, kPulseTag = kMpiTags + 1;
+constexpr std::size_t kMostOfNote = 4096;  // bytes that tell of a failure
 
 std::optional<int> number_in(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -49,21 +50,38 @@ class MpiTeam final : public Team {
   }
 
   bool announce_failure(int exit_code, const std::string& sentence) noexcept override {
-    const std::lock_guard lock(mutex_);
-    failed_ = true;
-    if (leads()) return true;
-    const std::string note = fmt::format("{} {}", exit_code, sentence);
-    const std::int64_t ticket = calls_.send(0, kFailureTag, note.data(), static_cast<int>(note.size()));
-    for (const auto end = Clock::now() + kGrace; ticket >= 0 && Clock::now() < end;) {
-      if (calls_.finished(ticket) != 0) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (leads()) {
+      failed_ = true;
+      return true;
     }
+    const std::string note = fmt::format("{} {}", exit_code, sentence).substr(0, kMostOfNote);
+    {
+      const std::lock_guard lock(mutex_);
+      failed_ = true;
+      calls_.send(0, kFailureTag, note.data(), static_cast<int>(note.size()));
+    }
+    // Rank 0 may compute for a long time before it waits for a message, and then ends this process. A message is sent
+    // before it is received, so that only its pulse says whether rank 0 is there.
+    while (leader_lives()) std::this_thread::sleep_for(kLook);
+    // Others have noticed at the same time: the first one ends them before they tell it, too.
+    std::this_thread::sleep_for(kLook * std::min(rank(), kMostInTurn));
     return false;
   }
-  void end_all(int exit_code) noexcept override { calls_.abort(exit_code); }
+
+  // The library wants one call at a time, but is not waited for where a call hangs.
+  void end_all(int exit_code) noexcept override {
+    for (int looks = 0; looks < kMostInTurn && !mutex_.try_lock(); ++looks) std::this_thread::sleep_for(kLook);
+    calls_.abort(exit_code);
+  }
 
  private:
-  static constexpr std::chrono::seconds kGrace{5};
+  static constexpr std::chrono::milliseconds kLook{50};
+  static constexpr int kMostInTurn = 20;
+
+  bool leader_lives() {
+    const std::lock_guard lock(mutex_);
+    return Clock::now() - heard_[0] <= patience_;
+  }
 
   static int tag(std::uint64_t number) { return static_cast<int>(number % kMpiTags); }
   Ticket under_way(int rank, std::int64_t ticket) const {
@@ -93,7 +111,7 @@ class MpiTeam final : public Team {
   std::optional<RankError> failure() override {
     const std::lock_guard lock(mutex_);
     listen();
-    std::array<char, 4096> note;
+    std::array<char, kMostOfNote> note;
     int from = 0;
     const int length = calls_.poll(kFailureTag, &from, note.data(), std::ssize(note));
     if (length < 0) return std::nullopt;
@@ -153,12 +171,12 @@ const MpiCalls& load_module(const std::vector<std::string>& modules) {
       std::ranges::find_if(modules, [](const std::string& path) { return access(path.c_str(), R_OK) == 0; });
   check(found != modules.end(),
         "ranks: this program was built without MPI; install libopenmpi-dev or libmpich-dev and build it again, or "
-        "start it "
-        "without mpirun");
+        "start it without mpirun");
   void* const module = dlopen(found->c_str(), RTLD_NOW | RTLD_GLOBAL);  // plugins of Open MPI look for its symbols
-  check(module != nullptr, "ranks: {}", module == nullptr ? dlerror() : "");
+  check(module != nullptr, "ranks: {}; install the MPI library that maki was built with, or start it without mpirun",
+        module == nullptr ? dlerror() : "");
   const void* const calls = dlsym(module, kMpiCalls);
-  check(calls != nullptr, "ranks: {} is no module of maki", *found);
+  check(calls != nullptr, "ranks: {}: is no module of maki; remove it, or install maki again", *found);
   return *static_cast<const MpiCalls*>(calls);
 }
 
@@ -181,9 +199,10 @@ std::unique_ptr<Team> join_mpi_team(const Launch& launch, const std::vector<std:
   const MpiCalls& calls = load_module(modules);
   const char* const error = calls.begin();
   check(error == nullptr, "ranks: {}: {}", calls.library(), error == nullptr ? "" : error);
-  check(calls.size() == launch.size,
-        "ranks: {} processes were started, but {} finds {}; start them with the mpirun of that library", launch.size,
-        calls.library(), calls.size());
+  check(calls.size() == launch.size && calls.rank() == launch.rank,
+        "ranks: this is process {} of {} that were started, but {} of {} to {}; start them with the mpirun of that "
+        "library",
+        launch.rank, launch.size, calls.rank(), calls.size(), calls.library());
   return std::make_unique<MpiTeam>(calls, patience);
 }
 
