@@ -28,7 +28,8 @@ std::string advice(const Config& config, const MemoryNeed& need) {
                      config.ngram_orders.empty() ? "" : fmt::format(", or --ngram-rows (now {})", config.ngram_rows));
 }
 
-// "weights 6 MB, gradients 6 MB, …": the parts that are not 0.
+}  // namespace
+
 std::string describe(const MemoryNeed& need) {
   const std::pair<const char*, std::int64_t> parts[] = {{"weights", need.values + need.rounded_values},
                                                         {"gradients", need.gradients},
@@ -45,8 +46,6 @@ std::string describe(const MemoryNeed& need) {
                          : "";
   return fmt::format("{}{}", fmt::join(texts, ", "), while_saving);
 }
-
-}  // namespace
 
 void add_memory_option(const Command& command, bool& force) {
   command.add_flag("--force", force, "begin even if the model seems to need more memory than is available");
