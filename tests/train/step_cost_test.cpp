@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "tests/catch.h"
@@ -72,6 +75,22 @@ Measured measured(int ranks, std::int64_t micro_batches, const LocalTeamOptions&
 
 constexpr NetworkSpeed kNone{.seconds_per_message = 0, .seconds_per_byte = 0};
 
+// A row of the predictions in docs/scaling.md, without its numbers: workload, micro-batches, ranks.
+std::string predicted_row(const std::string& workload, std::int64_t micro_batches, std::int64_t ranks) {
+  const bool gpt2 = workload == "gpt2";
+  const StepWork work{.trained = gpt2 ? 123'700'000 : 10'600'000,
+                      .micro_batches = micro_batches,
+                      .seconds_per_micro_batch = gpt2 ? 0.515 : 0.721,
+                      .seconds_per_update = gpt2 ? 0.106 : 0.009};
+  std::string row = fmt::format("| {} | {} | {} |", workload, micro_batches, ranks);
+  for (const NetworkSpeed& speed : {NetworkSpeed(), NetworkSpeed{3e-6, 8 / 94e9}}) {
+    const double seconds = step_cost(work, ranks, speed).seconds();
+    row += fmt::format(" {:.3g} | {:.0f} % |", seconds, 100 * efficiency(work, ranks, speed));
+    row += fmt::format(" {} |", useful_ranks(work, 4096, speed));
+  }
+  return row;
+}
+
 }  // namespace
 
 TEST_CASE("the model counts the messages and bytes that the busiest rank sends in a step") {
@@ -116,6 +135,21 @@ TEST_CASE("measured steps over slow networks beside the model", "[.][scaling]") 
       }
     }
   }
+}
+
+TEST_CASE("the predictions of docs/scaling.md are those of the model") {
+  std::ifstream file(std::string(MAKI_SOURCE_DIR) + "/docs/scaling.md");
+  int rows = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| gpt2 |") && !line.starts_with("| baby |")) continue;
+    std::istringstream words(line);
+    std::string bar, workload;
+    std::int64_t micro_batches = 0, ranks = 0;
+    words >> bar >> workload >> bar >> micro_batches >> bar >> ranks;
+    REQUIRE(line == predicted_row(workload, micro_batches, ranks));
+    ++rows;
+  }
+  REQUIRE(rows == 12);
 }
 
 TEST_CASE("gradients that a rank holds follow the tree of its micro-batches") {
