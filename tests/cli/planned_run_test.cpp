@@ -106,6 +106,39 @@ TEST_CASE("plan prints what train would choose, and trains nothing") {
   REQUIRE(fields == facts.at("fields").size());
 }
 
+TEST_CASE("a plan for several ranks shows what each of them has, and how many pay") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments plan = {"plan", corpus, "--minutes", "2", "--n-embd", "16", "--n-layer", "2", "--threads", "1"};
+  const auto facts = [&](const Arguments& options) {
+    return nlohmann::json::parse(require_ok(run_maki(plan + options + Arguments{"--json"})).out);
+  };
+  const Arguments slow = {"--latency", "1e5", "--bandwidth", "0.001"};
+  const auto six = facts(Arguments{"--ranks", "6"} + slow);
+  REQUIRE(six.at("grad_accum") == 6);
+  REQUIRE(six.at("useful_ranks") == 1);
+  REQUIRE(six.at("ranks").size() == 4);
+  for (const auto& row : six.at("ranks")) {
+    const int ranks = row.at("ranks");
+    INFO(ranks);
+    REQUIRE(row.at("micro_batches") == (6 + ranks - 1) / ranks);
+    REQUIRE((row.at("messages_sent") == 0) == (ranks == 1));
+    const double compute = row.at("compute_seconds"), network = row.at("network_seconds");
+    REQUIRE(compute > 0);
+    if (ranks == 1) REQUIRE(network == 0);
+    if (ranks > 1) REQUIRE(network > 0.1 * row.at("messages_sent").get<double>());
+    const double alone = six.at("ranks").at(0).at("compute_seconds");
+    REQUIRE(row.at("efficiency").get<double>() == Approx(alone / (ranks * (compute + network))));
+  }
+  // A step takes what the network takes of it, so fewer fit into the time.
+  REQUIRE(six.at("fields").at("max_steps") < 120 / 0.1);
+  REQUIRE_FALSE(facts({}).contains("useful_ranks"));
+  REQUIRE(facts({"--ranks", "2", "--grad-accum", "8", "--latency", "0", "--bandwidth", "1e6"}).at("useful_ranks") == 2);
+  const Finished text = require_ok(run_maki(plan + Arguments{"--ranks", "6"} + slow));
+  REQUIRE_THAT(text.out, ContainsSubstring("It pays to start 1 rank;") && ContainsSubstring("efficiency"));
+  require_refused(run_maki(plan + Arguments{"--latency", "3"}), 2, {"--latency: ", "--ranks"});
+}
+
 TEST_CASE("texts of any length are planned and trained, and say in one line how") {
   const TemporaryFolder folder;
   for (const std::size_t characters : {30U, 100U, 600U, 1000U, 1200U, 2100U}) {

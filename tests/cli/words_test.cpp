@@ -49,7 +49,7 @@ TEST_CASE("the error for a missing or unknown verb of a verb lists its verbs") {
   REQUIRE(said({"tokenizer", "encod"}) ==
           "maki: encod: unknown verb; must be one of train, encode, decode, inspect; the nearest is encode\n");
   REQUIRE(said({"tokenizer", "chat"}) == "maki: chat: unknown verb; must be one of train, encode, decode, inspect\n");
-  REQUIRE(said({"bench", "train"}) == "maki: train: unknown verb; must be one of gemm, generate\n");
+  REQUIRE(said({"bench", "train"}) == "maki: train: unknown verb; must be one of gemm, generate, network\n");
 }
 
 TEST_CASE("an argument of a verb may be the name of another verb") {

@@ -92,6 +92,29 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   }
 }
 
+TEST_CASE("each of several ranks needs its part of the moments, and what the tree of its micro-batches holds") {
+  Config config;
+  config.grad_accum = 8;
+  const MemoryNeed alone = memory_needed(config, 65), four = memory_needed(config, 65, 4),
+                   eight = memory_needed(config, 65, 8);
+  REQUIRE(alone.buffers + alone.collected == 0);
+  REQUIRE(alone.gradients == 5 * eight.gradients);
+  REQUIRE(four.gradients == 3 * eight.gradients);
+  REQUIRE(four.moments == alone.moments / 4);
+  REQUIRE(four.moments + four.collected == alone.moments);
+  REQUIRE(four.buffers > alone.values / 4);
+  for (const MemoryNeed& need : {four, eight}) {
+    REQUIRE(need.values == alone.values);
+    REQUIRE(need.activations == alone.activations);
+  }
+  // The moments of tables are not divided.
+  config.ngram_orders = {2};
+  config.ngram_rows = 1000;
+  const std::int64_t tables = memory_needed(config, 65).moments - alone.moments;
+  REQUIRE(tables > 0);
+  REQUIRE(memory_needed(config, 65, 4).moments == four.moments + tables);
+}
+
 TEST_CASE("a run makes its model once, for the estimate, for what is said about it and for training") {
   struct CountedTask final : AveragingTask {
     using AveragingTask::AveragingTask;

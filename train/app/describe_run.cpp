@@ -12,6 +12,7 @@
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 
 namespace maki {
 namespace {
@@ -27,21 +28,24 @@ std::string advice(const Config& config, const MemoryNeed& need) {
                      config.ngram_orders.empty() ? "" : fmt::format(", or --ngram-rows (now {})", config.ngram_rows));
 }
 
-// "weights 6 MB, gradients 6 MB, …": the parts that are not 0.
+}  // namespace
+
 std::string describe(const MemoryNeed& need) {
   const std::pair<const char*, std::int64_t> parts[] = {{"weights", need.values + need.rounded_values},
                                                         {"gradients", need.gradients},
                                                         {"optimizer moments", need.moments},
+                                                        {"buffers for other ranks", need.buffers},
                                                         {"activations", need.activations},
                                                         {"memory of the model", need.carried}};
   std::vector<std::string> texts;
   for (const auto& [name, bytes] : parts) {
     if (bytes > 0) texts.push_back(fmt::format("{} {}", name, format_bytes(bytes)));
   }
-  return fmt::format("{}", fmt::join(texts, ", "));
+  const std::string while_saving =
+      need.collected > 0 ? fmt::format("; rank 0, while it saves, {} of moments more", format_bytes(need.collected))
+                         : "";
+  return fmt::format("{}{}", fmt::join(texts, ", "), while_saving);
 }
-
-}  // namespace
 
 void add_memory_option(const Command& command, bool& force) {
   command.add_flag("--force", force, "begin even if the model seems to need more memory than is available");
@@ -49,10 +53,11 @@ void add_memory_option(const Command& command, bool& force) {
 
 void require_memory(const Config& config, const MemoryNeed& need, bool force) {
   const auto available = available_memory();
-  if (!available || need.total() <= *available) return;
+  const std::int64_t most = need.total() + need.collected;
+  if (!available || most <= *available) return;
   const std::string sentence =
-      fmt::format("memory: about {} of memory are needed ({}), but only {} are available; {}",
-                  format_bytes(need.total()), describe(need), format_bytes(*available), advice(config, need));
+      fmt::format("memory: about {} of memory are needed ({}), but only {} are available; {}", format_bytes(most),
+                  describe(need), format_bytes(*available), advice(config, need));
   check(force, "{}, or try it with --force", sentence);
   to_stderr("warning: {}\n", sentence);
 }
@@ -75,7 +80,7 @@ void announce_reading(const Config& config, bool planned) {
 std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
                                              bool resumed, bool force) {
   std::unique_ptr<TrainableModel> model = trainable_model(config, task);
-  const MemoryNeed need = memory_needed(config, *model);
+  const MemoryNeed need = memory_needed(config, *model, ranks().size());
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
       "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
@@ -88,7 +93,8 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
   say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
-  say(fmt::format("memory about {}: {}", format_bytes(need.total()), describe(need)));
+  say(fmt::format("memory about {}{}: {}", format_bytes(need.total()), ranks().size() > 1 ? " per rank" : "",
+                  describe(need)));
   require_memory(config, need, force);
   if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");

@@ -1,12 +1,12 @@
 #include "train/loop/estimate.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 
+#include "train/loop/team/step_cost.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -54,7 +54,7 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 
 }  // namespace
 
-MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable) {
+MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, std::int64_t ranks) {
   const ParameterStore& store = trainable.store;
   const std::int64_t size = size_of(store.dtype()), trained = store.trainable().size() * size;
   MemoryNeed need;
@@ -63,18 +63,26 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable) {
     need.trained += parameter->trainable() ? parameter->shape().numel() : 0;
   need.values = store.range(ParamGroup::frozen).end * size;
   if (keeps_rounded_weights(c)) need.rounded_values = store.rounded_values_bytes();
-  // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
-  const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.grad_accum)));
-  const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + levels;
-  need.gradients = buffers * trained;
-  for (const MomentLayout& moment : trainable.optimizer->moment_layouts()) need.moments += moment.length * size;
+  const StepCost step = step_cost({.trained = std::max<std::int64_t>(1, store.trainable().size()),
+                                   .bytes_of_one = size,
+                                   .micro_batches = c.grad_accum},
+                                  ranks);
+  need.gradients = step.gradients * trained;
+  need.buffers = step.buffer_bytes;
+  for (const MomentLayout& moment : trainable.optimizer->moment_layouts()) {
+    // Every rank updates tables, so each has their moments.
+    const bool of_tables = moment.parts.front().parameter->group() == ParamGroup::rows;
+    const std::int64_t bytes = moment.length * size, own = of_tables ? bytes : bytes / ranks;
+    need.moments += own;
+    need.collected += bytes - own;
+  }
   need.activations = trainable.model->activation_bytes(c.batch_size, c.block_size);
   need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;
 }
 
-MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab) {
-  return memory_needed(config, TrainableModel(config, vocab));
+MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks) {
+  return memory_needed(config, TrainableModel(config, vocab), ranks);
 }
 
 std::optional<std::int64_t> available_memory(const std::string& root) {

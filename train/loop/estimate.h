@@ -9,20 +9,23 @@
 
 namespace maki {
 
-/// Peak memory of training, in bytes. Activations are an estimate: what the recorded ops of one micro-batch save for
-/// backward, plus the gradients that are alive at the same time. What the model carries from one step to the next
-/// exists twice during a step, which can be abandoned. The text, its tokens and the program itself are not included.
+/// Peak memory of training, in bytes, of one process or of the rank that needs most. Activations are an estimate: what
+/// the recorded ops of one micro-batch save for backward, plus the gradients that are alive at the same time. What the
+/// model carries from one step to the next exists twice during a step, which can be abandoned. The text, its tokens and
+/// the program itself are not included.
 struct MemoryNeed {
   std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
   std::int64_t values = 0, rounded_values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
+  std::int64_t buffers = 0;    ///< for what ranks receive
+  std::int64_t collected = 0;  ///< moments of the others, which rank 0 has while it saves; not part of the total
 
-  std::int64_t total() const { return values + rounded_values + gradients + moments + activations + carried; }
+  std::int64_t total() const { return values + rounded_values + gradients + moments + activations + carried + buffers; }
 };
-/// Estimates the memory of a run with this model.
-MemoryNeed memory_needed(const Config& config, const TrainableModel& model);
+/// Estimates the memory of a run with this model, on each of so many ranks.
+MemoryNeed memory_needed(const Config& config, const TrainableModel& model, std::int64_t ranks = 1);
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.
-MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);
+MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks = 1);
 
 /// Bytes that can still be allocated without swapping: the smallest of MemAvailable and of what the memory limits of
 /// this process's control groups (version 1 or 2) leave. nullopt if the system reports none of them. Tests read the

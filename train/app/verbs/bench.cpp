@@ -1,4 +1,4 @@
-// maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]
+// maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]      maki bench network
 #include "train/app/verbs/bench.h"
 
 #include <csignal>
@@ -209,6 +209,7 @@ void add_bench(const Command& command) {
   command.add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(command);
   add_bench_generate(command);
+  add_bench_network(command);
   command.set_action([o] { return bench_step(*o); });
 }
 

@@ -1,4 +1,4 @@
-// Shared by the three forms of `maki bench`.
+// Shared by the forms of `maki bench`.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,6 @@ std::string describe(const Machine& machine);
 
 void add_bench_gemm(const Command& bench);
 void add_bench_generate(const Command& bench);
+void add_bench_network(const Command& bench);
 
 }  // namespace maki

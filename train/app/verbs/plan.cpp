@@ -1,9 +1,10 @@
-// maki plan CORPUS… --minutes N [--json] [options]
+// maki plan CORPUS… --minutes N [--ranks R] [--json] [options]
 #include <algorithm>
 #include <memory>
 
 #include "autograd/core/check.h"
 #include "data/io/printable.h"
+#include "train/app/plan_ranks.h"
 #include "train/app/plan_run.h"
 #include "train/app/report.h"
 #include "train/app/run_corpus.h"
@@ -39,14 +40,15 @@ std::vector<std::string> planned_fields() {
 }
 
 struct PlanOptions {
-  explicit PlanOptions(const Command& command) : flags(command, planned_fields()) {}
+  explicit PlanOptions(const Command& command) : flags(command, planned_fields()), ranks(command) {}
   ConfigFlags flags;
+  RankOptions ranks;
   std::vector<std::string> corpus;
   std::string minutes;
   bool json = false;
 };
 
-void print_plan(const Plan& plan, bool json) {
+void print_plan(const Plan& plan, RankStepTimer& timer, bool json) {
   Json fields = Json::object(), reasons = Json::array(), measured = Json::array();
   for (const PlanChoice& choice : plan.choices) {
     for (const std::string& name : choice.fields)
@@ -71,10 +73,12 @@ void print_plan(const Plan& plan, bool json) {
       .add("measured", measured);
   for (const std::string& line : plan_summary(plan)) report.text(escape_unprintable(line));
   for (const std::string& line : plan_lines(plan)) report.text(escape_unprintable(line));
+  timer.add_ranks(plan.config, report);
   report.print(json);
 }
 
 int plan_for_text(const PlanOptions& o) {
+  RankStepTimer timer(o.ranks, o.flags);
   const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
   check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
   Config config;
@@ -84,10 +88,9 @@ int plan_for_text(const PlanOptions& o) {
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
-  MeasuredStepTimer timer;
   const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get(), timer);
   o.flags.require_effect(plan.config);
-  print_plan(plan, o.json);
+  print_plan(plan, timer, o.json);
   return 0;
 }
 

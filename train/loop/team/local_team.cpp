@@ -52,14 +52,24 @@ class LocalTeam final : public Team {
   Ticket start_send(int to, std::uint64_t number, Bytes bytes) override {
     const Delivery how = network_.options.deliver ? network_.options.deliver(rank(), count_) : Delivery::usual;
     ++count_;
+    if (network_.options.sent) network_.options.sent(rank(), bytes.size());
     if (how == Delivery::lost) return kSent;
-    Mailbox::Letter letter{std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), Clock::now()};
+    Mailbox::Letter letter{std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), departure(bytes)};
     if (how == Delivery::late) letter.arrives += network_.options.delay;
     Mailbox& box = network_.boxes[static_cast<std::size_t>(to)];
     const std::lock_guard lock(box.mutex);
     // The second of two equal messages has the number of the first, so it is nobody's.
     for (int copy = 0; copy < (how == Delivery::twice ? 2 : 1); ++copy) box.letters.insert({{rank(), number}, letter});
     return kSent;
+  }
+
+  // When the last byte has left.
+  Clock::time_point departure(Bytes bytes) {
+    const NetworkSpeed& speed = network_.options.speed;
+    const std::chrono::duration<double> takes(speed.seconds_per_message +
+                                              speed.seconds_per_byte * static_cast<double>(bytes.size()));
+    link_free_ = std::max(link_free_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(takes);
+    return link_free_;
   }
 
   Ticket start_receive(int from, std::uint64_t number, std::span<std::byte> into) override {
@@ -101,6 +111,7 @@ class LocalTeam final : public Team {
   std::map<Ticket, Receive> receives_;
   Ticket last_ = kSent;
   std::uint64_t count_ = 0;  // of messages sent
+  Clock::time_point link_free_{};
 };
 
 void run_rank(Network& network, int rank, int size, const std::function<void(Team&)>& work) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "train/loop/team/step_cost.h"
 #include "train/loop/team/team.h"
 
 namespace maki {
@@ -17,6 +18,10 @@ struct LocalTeamOptions {
   /// Asked about the n-th message that a rank sends, on its thread.
   std::function<Delivery(int rank, std::uint64_t n)> deliver = {};
   std::chrono::milliseconds delay{0};  ///< of a late message
+  /// A slow network: the messages of a rank leave one after the other, and each takes so long.
+  NetworkSpeed speed{.seconds_per_message = 0, .seconds_per_byte = 0};
+  /// Told of each message that a rank sends, on its thread.
+  std::function<void(int rank, std::size_t bytes)> sent = {};
 };
 
 /// Calls work() on one thread per rank. Once all have returned, rethrows what the first of them in time has thrown; the
