@@ -149,7 +149,7 @@ TEST_CASE("the predictions of docs/scaling.md are those of the model") {
     REQUIRE(line == predicted_row(workload, micro_batches, ranks));
     ++rows;
   }
-  REQUIRE(rows == 12);
+  REQUIRE(rows == 8);
 }
 
 TEST_CASE("gradients that a rank holds follow the tree of its micro-batches") {
