@@ -77,6 +77,21 @@ void announce_reading(const Config& config, bool planned) {
     say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
 }
 
+namespace {
+
+// How the steps of a run are divided among ranks.
+void describe_ranks(const Config& config) {
+  if (ranks().size() == 1) return;
+  say(fmt::format("ranks  {}; a step has {} of {} (--grad-accum {} --batch-size {})", ranks().size(),
+                  config.grad_accum == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", config.grad_accum),
+                  pluralize(config.batch_size, "sequence"), config.grad_accum, config.batch_size));
+  if (const std::int64_t idle = ranks().size() - config.grad_accum; idle > 0)
+    say(fmt::format("note: {} no micro-batch and only updates parameters; raise --grad-accum in a new run",
+                    idle == 1 ? "one rank has" : fmt::format("{} ranks have", idle)));
+}
+
+}  // namespace
+
 std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
                                              bool resumed, bool force) {
   std::unique_ptr<TrainableModel> model = trainable_model(config, task);
@@ -93,6 +108,7 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
   say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
+  describe_ranks(config);
   say(fmt::format("memory about {}{}: {}", format_bytes(need.total()), ranks().size() > 1 ? " per rank" : "",
                   describe(need)));
   require_memory(config, need, force);

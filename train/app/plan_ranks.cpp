@@ -8,6 +8,7 @@
 #include "autograd/core/check.h"
 #include "data/io/number.h"
 #include "train/app/describe_run.h"
+#include "train/app/shared_run.h"
 #include "train/loop/estimate.h"
 
 namespace maki {
@@ -57,16 +58,7 @@ NetworkSpeed RankOptions::network() const {
   return {.seconds_per_message = 1e-6 * latency_, .seconds_per_byte = 8e-9 / bandwidth_};
 }
 
-// As divided_among_ranks() (shared_run.h) does where there are ranks.
-Config RankStepTimer::divided(Config config) const {
-  const std::vector<std::string> given = flags_.given();
-  const auto is_given = [&](const char* option) { return std::ranges::find(given, option) != given.end(); };
-  if (ranks_ == 1 || is_given("--grad-accum")) return config;
-  const std::int64_t rows = config.batch_size * config.grad_accum;
-  config.grad_accum = std::max(ranks_, config.grad_accum);
-  if (!is_given("--batch-size")) config.batch_size = std::max<std::int64_t>(1, (rows + ranks_ / 2) / config.grad_accum);
-  return config;
-}
+Config RankStepTimer::divided(Config config) const { return divided_among_ranks(std::move(config), flags_, ranks_); }
 
 StepTime RankStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
   vocab_ = vocab;

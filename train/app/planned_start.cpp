@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 
 namespace maki {
 namespace {
@@ -36,7 +37,7 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
     plan_ = choose_size(request(config), std::ssize(corpus.text));
     config = plan_->config;
   }
-  config = divided_among_ranks(config, flags);
+  config = divided_among_ranks(config, flags, ranks().size());
   flags.complete(config);
 }
 

@@ -1,11 +1,13 @@
 #include "train/app/ranks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
 #include <unistd.h>
 
+#include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
 #include "train/app/progress.h"
@@ -43,6 +45,13 @@ void require_same(const std::vector<std::string>& of_ranks, const char* what, co
        ranks().describe(static_cast<int>(other - of_ranks.begin())), *other, advice);
 }
 
+// Where the launcher binds no processors to ranks, those of a machine share its cores.
+void share_cores(int ranks_here) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (std::getenv("OMP_NUM_THREADS") == nullptr && threads() * ranks_here > cores)
+    set_threads(std::max(1, cores / ranks_here));
+}
+
 }  // namespace
 
 Team& ranks() { return joined ? *joined : no_team(); }
@@ -53,6 +62,7 @@ void join_ranks(double patience_seconds) {
   const Launch launch = launched();
   if (launch.size == 1) return;
   joined = join_mpi_team(launch, modules(), patience_seconds);
+  share_cores(launch.here);
   require_same(gather_all(*joined, version_text()), "run the same version of maki", "install it on all machines");
   require_same(gather_all(*joined, arithmetic()), "compute with the same instructions",
                "set the environment variable MAKI_TARGET to one that all have");

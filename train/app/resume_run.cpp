@@ -128,7 +128,6 @@ int resume_run(const TrainOptions& options) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
-  describe_ranks(config);
   auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
   share_training(config);
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/false, ranks());

@@ -184,30 +184,19 @@ std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpu
 void share_training(const Config& config) { announce(Message::training, Start{.config = to_toml(config)}); }
 
 StepTime SharedStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
-  const Config divided = divided_among_ranks(config, flags_);
+  const Config divided = divided_among_ranks(config, flags_, ranks().size());
   announce(Message::timing, Start{to_toml(divided), vocab.target, vocab.source, vocab.classes});
   return MeasuredStepTimer(ranks()).time_step(divided, vocab);
 }
 
-Config divided_among_ranks(Config config, const ConfigFlags& flags) {
-  const std::int64_t size = ranks().size();
+Config divided_among_ranks(Config config, const ConfigFlags& flags, std::int64_t ranks) {
   const std::vector<std::string> given = flags.given();
   const auto is_given = [&](const char* option) { return std::ranges::find(given, option) != given.end(); };
-  if (size == 1 || is_given("--grad-accum")) return config;
+  if (ranks == 1 || is_given("--grad-accum")) return config;
   const std::int64_t rows = config.batch_size * config.grad_accum;
-  config.grad_accum = std::max(size, config.grad_accum);
-  if (!is_given("--batch-size")) config.batch_size = std::max<std::int64_t>(1, (rows + size / 2) / config.grad_accum);
+  config.grad_accum = std::max(ranks, config.grad_accum);
+  if (!is_given("--batch-size")) config.batch_size = std::max<std::int64_t>(1, (rows + ranks / 2) / config.grad_accum);
   return config;
-}
-
-void describe_ranks(const Config& config) {
-  if (ranks().size() == 1) return;
-  say(fmt::format("ranks  {}; a step has {} of {} (--grad-accum {} --batch-size {})", ranks().size(),
-                  config.grad_accum == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", config.grad_accum),
-                  pluralize(config.batch_size, "sequence"), config.grad_accum, config.batch_size));
-  if (const std::int64_t idle = ranks().size() - config.grad_accum; idle > 0)
-    say(fmt::format("note: {} no micro-batch and only updates parameters; raise --grad-accum in a new run",
-                    idle == 1 ? "one rank has" : fmt::format("{} ranks have", idle)));
 }
 
 int follow_shared_runs() {

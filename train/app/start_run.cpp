@@ -142,22 +142,22 @@ int start_run(const TrainOptions& options) {
         "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
         options.rewarm ? "rewarm" : "checkpoint");
   check_epochs(options);
-  const std::optional<double> given = given_minutes(options.minutes, options.flags);
+  const auto given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
   Config config = given_config(options, weights);
   const std::string first_corpus = config.corpus.front();
   const bool is_default = config.out.empty();
   if (is_default) config.out = default_run_path(first_corpus);
   std::optional<Corpus> prepared = read_prepared(config.corpus);
-  std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
-  const PairTokenizers known = known_tokenizers(options, weights, tokenizer, prepared.has_value());
-  const bool ends_with_run = config.lr_decay_steps == 0;  // the schedule
+  const PairTokenizers known =
+      known_tokenizers(options, weights, given_tokenizer(options, weights, prepared, config), prepared.has_value());
+  const bool ends_with_run = config.lr_decay_steps == 0;
   std::optional<PlannedStart> planned;
   if (const auto minutes = planned_minutes(options, given)) {
     planned.emplace(options, *minutes, start);
     check_paths(config);
   } else {
-    config = divided_among_ranks(config, options.flags);
+    config = divided_among_ranks(config, options.flags, ranks().size());
     options.flags.complete(config);
   }
   use_threads(config);
@@ -174,7 +174,6 @@ int start_run(const TrainOptions& options) {
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
-  describe_ranks(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
   share_training(config);
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0, ranks());

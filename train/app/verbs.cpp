@@ -53,7 +53,8 @@ constexpr Verb kVerbs[] = {
     {"import", "Make a run of a GPT-2 or Llama of another program", add_import},
     {"export", "Write a model for another program", add_export},
     {"gradcheck", "Check the gradients of a model against finite differences in float64", add_gradcheck},
-    {"bench", "Benchmark training steps, matrix products or generation against the limits of this machine", add_bench},
+    {"bench", "Benchmark training steps, matrix products or generation against the limits of this machine", add_bench,
+     /*on_ranks=*/true},
 };
 
 }  // namespace

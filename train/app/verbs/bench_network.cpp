@@ -87,7 +87,11 @@ int bench_network(bool json) {
     if (!json && noisy != times.end()) to_stderr("{}\n", noisy->times.noise_warning());
     return 0;
   };
-  return run_ranks(lead, [] { measure_network(ranks()); });
+  const auto follow = [] {
+    measure_network(ranks());
+    return 0;
+  };
+  return run_ranks(lead, follow);
 }
 
 }  // namespace

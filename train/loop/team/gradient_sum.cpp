@@ -11,10 +11,6 @@
 namespace maki {
 namespace {
 
-// Bytes of the parts of others' subtrees that are received at once: enough to fill a network, and little beside a
-// model.
-constexpr std::int64_t kMostReceived = 8 << 20;
-
 std::vector<int> subtree_levels(FlatRange range) {
   SumTree<int> tree;
   tree.begin(range.begin);
@@ -59,15 +55,14 @@ class RangeSum {
            std::vector<T*> roots)
       : team_(team), levels_(levels), ranges_(ranges), roots_(std::move(roots)) {
     for (const std::vector<int>& of_rank : levels) subtrees_ += std::ssize(of_rank);
-    size_ = std::max<std::int64_t>(kNormBlock, kMostReceived / std::int64_t{sizeof(T)} / subtrees_);
+    for (const FlatRange& range : ranges_) longest_ = std::max(longest_, range.size());
+    size_ = received_elements(sizeof(T), subtrees_, longest_);
   }
 
   // Two chunks are under way: while one is added, the next is sent.
   void run(T* sum) {
-    std::int64_t longest = 0;
-    for (const FlatRange& range : ranges_) longest = std::max(longest, range.size());
     std::unique_ptr<Chunk> before;
-    for (std::int64_t begin = 0; begin < longest; begin += size_) {
+    for (std::int64_t begin = 0; begin < longest_; begin += size_) {
       auto chunk = std::make_unique<Chunk>(team_, begin, empty({size_ * subtrees_}, dtype_of<T>()));
       start(*chunk);
       if (before != nullptr) add(*before, sum);
@@ -134,10 +129,18 @@ class RangeSum {
   const std::vector<std::vector<int>>& levels_;
   const std::vector<FlatRange>& ranges_;
   std::vector<T*> roots_;
-  std::int64_t subtrees_ = 0, size_ = 0;
+  std::int64_t subtrees_ = 0, longest_ = 0, size_ = 0;
 };
 
 }  // namespace
+
+std::int64_t received_elements(std::int64_t bytes_of_one, std::int64_t subtrees, std::int64_t longest_part) {
+  constexpr std::int64_t kCached = 2 << 20;   // of all subtrees: as many bytes as stay in a cache until they are added
+  constexpr std::int64_t kMessage = 1 << 17;  // bytes of a message that take longer than its latency
+  constexpr std::int64_t kMost = 64 << 20;    // of all subtrees: little beside a model that thousands of ranks train
+  const std::int64_t bytes = std::max(kCached / subtrees, std::min(kMessage, kMost / subtrees));
+  return std::clamp<std::int64_t>(longest_part, 1, bytes / bytes_of_one);
+}
 
 GradientSum::GradientSum(Team& team, TrainableModel& model, std::int64_t micro_batches)
     : team_(team), store_(model.store) {

@@ -18,6 +18,9 @@
 
 namespace maki {
 
+/// How many elements of each subtree a rank receives at once, of a part of at most `longest_part` elements.
+std::int64_t received_elements(std::int64_t bytes_of_one, std::int64_t subtrees, std::int64_t longest_part);
+
 class GradientSum {
  public:
   /// `micro_batches` is the number of all ranks together; a rank may have none. All arguments outlive this object, and

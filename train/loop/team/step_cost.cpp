@@ -6,7 +6,7 @@
 
 #include "autograd/core/sum_tree.h"
 #include "optim/clip.h"
-#include "train/loop/team/team.h"
+#include "train/loop/team/gradient_sum.h"
 
 namespace maki {
 namespace {
@@ -42,7 +42,7 @@ std::vector<Share> shares(const StepWork& work, int ranks) {
   return list;
 }
 
-// The chunks in which the parts of the roots are received, of about 8 MiB for all subtrees together.
+// The chunks in which the parts of the roots are received.
 struct Chunks {
   std::int64_t elements, subtrees = 0, longest_part = 0, messages = 0;  // to all ranks, for each subtree
 
@@ -51,7 +51,7 @@ struct Chunks {
       subtrees += share.subtrees;
       longest_part = std::max(longest_part, share.part);
     }
-    elements = std::max(kNormBlock, (std::int64_t{8} << 20) / bytes_of_one / subtrees);
+    elements = received_elements(bytes_of_one, subtrees, longest_part);
     for (const Share& share : shares) messages += count(share.part);
   }
   std::int64_t count(std::int64_t part) const { return divided_up(part, elements); }
@@ -92,7 +92,7 @@ StepCost step_cost(const StepWork& work, std::int64_t ranks, const NetworkSpeed&
                          work.seconds_per_update / static_cast<double>(ranks);
   if (ranks == 1) return cost;
   const std::int64_t under_way = std::min<std::int64_t>(2, chunks.count(chunks.longest_part));
-  cost.buffer_bytes = work.bytes_of_one * (chunks.longest_part + under_way * chunks.elements * chunks.subtrees);
+  cost.buffer_bytes = work.bytes_of_one * under_way * chunks.elements * chunks.subtrees;
   cost.network_seconds = seconds(others, others * kOrder) + roots + rest;
   return cost;
 }
