@@ -41,7 +41,7 @@ patience=120  # seconds after which something hangs
 # A text, and lines of two columns: a word and what becomes of it.
 awk -v seed=3 'BEGIN { srand(seed); n = split("the maki reel unrolls slowly and a tape keeps every step", w)
   for (i = 1; i <= 900; ++i) printf "%s%s", w[int(rand() * n) + 1], i % 9 ? " " : ".\n" }' >"$work/text"
-tr -s ' .' '\n' <"$work/text" | grep . | head -n 80 | sort -u >"$work/words"
+tr -s ' .' '\n' <"$work/text" | sort -u | sed '/^$/d' >"$work/words"
 for i in 1 2 3 4 5 6; do sed "s/\$/$i/" "$work/words"; done | awk '{ r = ""; for (i = length($0); i; --i) r = r substr($0, i, 1); print $0 "\t" r }' \
   >"$work/pairs"
 awk -F '\t' '{ print $1 "\t" ($1 < "m" ? "early" : "late") }' "$work/pairs" >"$work/labels"

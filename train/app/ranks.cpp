@@ -32,29 +32,20 @@ std::vector<std::string> modules() {
 // of them fail, as with a wrong option, rank 0 has told why by then.
 constexpr std::chrono::seconds kRank0Tells{5};
 
-// Ends this process if it has not joined the others in time. MPI waits for ever for one that ended before that, and not
-// every launcher then ends all.
-class StartLimit {
- public:
-  explicit StartLimit(double seconds)
-      : watch_([seconds](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::unique_lock lock(mutex);
-          const std::chrono::duration<double> most(seconds + (is_follower() ? kRank0Tells.count() : 0));
-          std::condition_variable_any never;
-          if (never.wait_for(lock, stop, most, [&] { return stop.stop_requested(); })) return;
-          if (!is_follower()) {
-            keep_quiet(false);
-            to_stderr(
-                "maki: ranks: not all of {} have joined within {:.3g} s; one has failed, or raise --rank-timeout\n",
-                launched().size, seconds);
-          }
-          _exit(RankError::kExitCode);
-        }) {}
-
- private:
-  std::jthread watch_;
-};
+// Ends this process unless it is stopped in time: a rank that has not joined the others. MPI waits for ever for one
+// that ended before that, and not every launcher then ends all.
+void limit_start(const std::stop_token& stop, double seconds) {
+  const std::chrono::duration<double> most =
+      std::chrono::duration<double>(seconds) + kRank0Tells * (is_follower() ? 1 : 0);
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  if (never.wait_for(lock, stop, most, [&] { return stop.stop_requested(); })) return;
+  keep_quiet(is_follower());
+  to_stderr("maki: ranks: not all of {} have joined within {:.3g} s; one has failed, or raise --rank-timeout\n",
+            launched().size, seconds);
+  _exit(RankError::kExitCode);
+}
 
 // Where rank 0 still can, it tells what has happened.
 void end_stuck(const std::string& sentence) {
@@ -92,7 +83,7 @@ bool is_follower() { return launched().rank > 0; }
 void join_ranks(double patience_seconds) {
   const Launch launch = launched();
   if (launch.size == 1) return;
-  const StartLimit limit(patience_seconds);
+  const std::jthread limit(limit_start, patience_seconds);
   joined = join_mpi_team(launch, modules(), patience_seconds, end_stuck);
 }
 
