@@ -1,15 +1,18 @@
 #include "train/app/ranks.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <unistd.h>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
+#include "train/app/interrupt.h"
 #include "train/app/progress.h"
 #include "train/app/version.h"
 #include "train/loop/team/mpi_team.h"
@@ -27,9 +30,32 @@ std::vector<std::string> modules() {
   return {program / kName, program / MAKI_MODULES / kName};
 }
 
-// How long one that fails alone, before it has joined the others, waits for the launcher to end it: where all of them
-// fail, as with a wrong option, rank 0 has told why by then.
-constexpr std::chrono::seconds kOthersTell{5};  // Open MPI takes one
+// How long a rank other than 0 that fails before it has joined the others waits for the launcher to end it: where all
+// of them fail, as with a wrong option, rank 0 has told why by then.
+constexpr std::chrono::seconds kRank0Tells{5};
+
+// Ends this process unless it is stopped in time: a rank that has not joined the others. MPI waits for ever for one
+// that ended before that, and not every launcher then ends all.
+void limit_start(const std::stop_token& stop, double seconds) {
+  const std::chrono::duration<double> most =
+      std::chrono::duration<double>(seconds) + kRank0Tells * (is_follower() ? 1 : 0);
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  if (never.wait_for(lock, stop, most, [&] { return stop.stop_requested(); })) return;
+  keep_quiet(is_follower());
+  to_stderr("maki: ranks: not all of {} have joined within {:.3g} s; one has failed, or raise --rank-timeout\n",
+            launched().size, seconds);
+  _exit(RankError::kExitCode);
+}
+
+// Where rank 0 still can, it tells what has happened.
+void end_stuck(const std::string& sentence) {
+  if (is_follower()) std::this_thread::sleep_for(kRank0Tells);
+  keep_quiet(false);
+  to_stderr("maki: {}\n", sentence);
+  _exit(RankError::kExitCode);
+}
 
 // Two processes with the same text compute the same bits (simd/target.h).
 std::string arithmetic() {
@@ -40,7 +66,6 @@ std::string arithmetic() {
 void require_same(const std::vector<std::string>& of_ranks, const char* what, const char* advice) {
   const auto other = std::ranges::find_if(of_ranks, [&](const std::string& text) { return text != of_ranks.front(); });
   if (other == of_ranks.end()) return;
-  failed = exit_code::kUsage;  // of all ranks
   fail("ranks: all must {}; {} has {}, and {} has {}; {}", what, ranks().describe(0), of_ranks.front(),
        ranks().describe(static_cast<int>(other - of_ranks.begin())), *other, advice);
 }
@@ -52,6 +77,12 @@ void share_cores(int ranks_here) {
     set_threads(std::max(1, cores / ranks_here));
 }
 
+void require_same_programs() {
+  require_same(gather_all(*joined, version_text()), "run the same version of maki", "install it on all machines");
+  require_same(gather_all(*joined, arithmetic()), "compute with the same instructions",
+               "set the environment variable MAKI_TARGET to one that all have");
+}
+
 }  // namespace
 
 Team& ranks() { return joined ? *joined : no_team(); }
@@ -61,15 +92,14 @@ bool is_follower() { return launched().rank > 0; }
 void join_ranks(double patience_seconds) {
   const Launch launch = launched();
   if (launch.size == 1) return;
-  joined = join_mpi_team(launch, modules(), patience_seconds);
+  const std::jthread limit(limit_start, patience_seconds);
+  joined = join_mpi_team(launch, modules(), patience_seconds, end_stuck);
   share_cores(launch.here);
-  require_same(gather_all(*joined, version_text()), "run the same version of maki", "install it on all machines");
-  require_same(gather_all(*joined, arithmetic()), "compute with the same instructions",
-               "set the environment variable MAKI_TARGET to one that all have");
 }
 
 int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow) {
   try {
+    if (joined) require_same_programs();
     return ranks().leads() ? lead() : follow();
   } catch (...) {
     const Failure failure = current_failure();
@@ -86,17 +116,26 @@ int run_ranks(const std::function<int()>& lead, const std::function<int()>& foll
 }
 
 void tell_failure(const std::string& sentence) {
-  if (!is_follower()) {
-    keep_quiet(false);
-    return to_stderr("maki: {}\n", sentence);
+  const Launch launch = launched();
+  if (is_follower()) {
+    if (launch.place > 0) return;
+    std::this_thread::sleep_for(kRank0Tells);
   }
-  std::this_thread::sleep_for(kOthersTell);
   keep_quiet(false);
-  to_stderr("maki: rank {}: {}\n", launched().rank, sentence);
+  const std::string who = is_follower() ? fmt::format("rank {}: ", launch.rank) : "";
+  to_stderr("maki: {}{}\n", who, sentence);
 }
 
 void leave_ranks() {
-  if (joined && failed) joined->end_all(*failed);
+  const DeferInterrupts deferred;  // a launcher that ends all needs no answer
+  if (joined && failed) {
+    // MPI may be what has failed.
+    std::thread([code = *failed] {
+      std::this_thread::sleep_for(kRank0Tells);
+      _exit(code);
+    }).detach();
+    joined->end_all(*failed);
+  }
   joined.reset();
 }
 

@@ -11,8 +11,8 @@ namespace maki {
 /// The team of this process: alone, unless it has joined others.
 Team& ranks();
 
-/// Joins the processes that were launched together with this one, if there are any. Throws Error if they run another
-/// version of maki, or compute with other SIMD instructions, which would change bits.
+/// Joins the processes that were launched together with this one, if there are any. Throws Error if that fails; ends
+/// this process if not all have joined after `patience_seconds`.
 void join_ranks(double patience_seconds);
 /// Whether this process, by what its launcher says, leaves it to rank 0 to print.
 bool is_follower();
@@ -21,11 +21,13 @@ bool is_follower();
 void leave_ranks();
 
 /// Runs lead() on rank 0 and follow() on the others, and returns the exit code. What lead() throws, it throws; of the
-/// others, rank 0 throws it as RankError.
+/// others, rank 0 throws it as RankError. Throws Error if they run different versions of maki, or compute with
+/// different SIMD instructions, which would change bits.
 int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow);
 
-/// Prints why this process ends. What all ranks refuse, such as a wrong option, rank 0 prints alone: the others are
-/// ended by their launcher before they have waited long enough to print it, too.
+/// Prints why this process ends, before it has joined others or as rank 0. What all ranks refuse, such as a wrong
+/// option, rank 0 prints at once. Of another machine, where something may be missing, the first rank prints it, unless
+/// its launcher ends it before it has waited a while.
 void tell_failure(const std::string& sentence);
 
 }  // namespace maki

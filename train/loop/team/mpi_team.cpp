@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -28,12 +29,19 @@ std::optional<int> number_in(const char* variable) {
 
 // Every rank tells rank 0 that it is alive, and rank 0 tells all, from a thread of its own: however long a rank
 // computes or writes, only one that has died or was stopped falls silent.
+//
+// Of a rank that is stopped in the middle of a call, others may wait for ever in calls of their own: Open MPI reads a
+// queue in shared memory whose other end is being written. So no thread waits for another one's call for longer than
+// the patience.
 class MpiTeam final : public Team {
+  using Lock = std::unique_lock<std::timed_mutex>;
+
  public:
-  MpiTeam(const MpiCalls& calls, double patience)
+  MpiTeam(const MpiCalls& calls, double patience, std::function<void(const std::string&)> stuck)
       : Team(calls.rank(), calls.size()),
         calls_(calls),
         patience_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience))),
+        stuck_(std::move(stuck)),
         heard_(static_cast<std::size_t>(size()), Clock::now()) {
     pulse_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
     hosts_ = gather_all(*this, calls.host());
@@ -55,9 +63,8 @@ class MpiTeam final : public Team {
       return true;
     }
     const std::string note = fmt::format("{} {}", exit_code, sentence).substr(0, kMostOfNote);
-    {
-      const std::lock_guard lock(mutex_);
-      failed_ = true;
+    failed_ = true;
+    if (Lock lock(mutex_, std::defer_lock); acquire(lock)) {
       calls_.send(0, kFailureTag, note.data(), static_cast<int>(note.size()));
     }
     // Rank 0 may compute for a long time before it waits for a message, and then ends this process. A message is sent
@@ -70,7 +77,7 @@ class MpiTeam final : public Team {
 
   // The library wants one call at a time, but is not waited for where a call hangs.
   void end_all(int exit_code) noexcept override {
-    for (int looks = 0; looks < kMostInTurn && !mutex_.try_lock(); ++looks) std::this_thread::sleep_for(kLook);
+    const Lock lock(mutex_, std::chrono::seconds(1));
     calls_.abort(exit_code);
   }
 
@@ -79,8 +86,27 @@ class MpiTeam final : public Team {
   static constexpr int kMostInTurn = 20;
 
   bool leader_lives() {
-    const std::lock_guard lock(mutex_);
-    return Clock::now() - heard_[0] <= patience_;
+    Lock lock(mutex_, std::defer_lock);
+    return acquire(lock) && Clock::now() - heard_[0] <= patience_;
+  }
+
+  // False if the call of another thread does not return. A process that was stopped itself has missed one part of the
+  // patience at most.
+  bool acquire(Lock& lock) {
+    constexpr int kParts = 20;
+    for (int i = 0; i < kParts && !hangs_; ++i)
+      if (lock.try_lock_for(patience_ / kParts)) return true;
+    hangs_ = true;
+    return false;
+  }
+  Lock locked() {
+    Lock lock(mutex_, std::defer_lock);
+    check<RankError>(acquire(lock), "{}", stuck());
+    return lock;
+  }
+  std::string stuck() const {
+    return fmt::format("{}: MPI did not return from a call for {:.3g} s; another rank has stopped, or its machine",
+                       describe(rank()), std::chrono::duration<double>(patience_).count());
   }
 
   static int tag(std::uint64_t number) { return static_cast<int>(number % kMpiTags); }
@@ -90,26 +116,25 @@ class MpiTeam final : public Team {
   }
 
   Ticket start_send(int to, std::uint64_t number, Bytes bytes) override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock = locked();
     return under_way(to, calls_.send(to, tag(number), bytes.data(), static_cast<int>(bytes.size())));
   }
   Ticket start_receive(int from, std::uint64_t number, std::span<std::byte> into) override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock = locked();
     return under_way(from, calls_.receive(from, tag(number), into.data(), static_cast<int>(into.size())));
   }
   bool finished(Ticket ticket) override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock = locked();
     const int state = calls_.finished(static_cast<std::int64_t>(ticket));
     check<RankError>(state >= 0, "a message between ranks was lost: MPI reports an error");
     return state == 1;
   }
   void abandon(Ticket ticket) noexcept override {
-    const std::lock_guard lock(mutex_);
-    calls_.abandon(static_cast<std::int64_t>(ticket));
+    if (Lock lock(mutex_, std::defer_lock); acquire(lock)) calls_.abandon(static_cast<std::int64_t>(ticket));
   }
 
   std::optional<RankError> failure() override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock = locked();
     listen();
     std::array<char, kMostOfNote> note;
     int from = 0;
@@ -120,12 +145,15 @@ class MpiTeam final : public Team {
     return RankError(fmt::format("{}: {}", describe(from), text.substr(space + 1)), std::atoi(text.c_str()));
   }
 
-  void require_alive(int rank, Clock::duration waiting) override {
-    const int watched = leads() ? rank : 0;
-    const std::lock_guard lock(mutex_);
-    const Clock::duration silent = std::min(waiting, Clock::now() - heard_[static_cast<std::size_t>(watched)]);
-    check<RankError>(silent <= patience_, "{}: nothing was heard of it for {:.3g} s", describe(watched),
-                     std::chrono::duration<double>(patience_).count());
+  // Rank 0 watches all, because the one that it waits for may itself wait for one that has stopped, and only rank 0
+  // hears of that.
+  void require_alive(int /*rank*/, Clock::duration waiting) override {
+    const Lock lock = locked();
+    for (int rank = leads() ? 1 : 0; rank < (leads() ? size() : 1); ++rank) {
+      const Clock::duration silent = std::min(waiting, Clock::now() - heard_[static_cast<std::size_t>(rank)]);
+      check<RankError>(silent <= patience_, "{}: nothing was heard of it for {:.3g} s", describe(rank),
+                       std::chrono::duration<double>(patience_).count());
+    }
   }
 
   // Requires: mutex_ is locked.
@@ -141,15 +169,20 @@ class MpiTeam final : public Team {
     for (int rank = 1; leads() && rank < size(); ++rank) to.push_back(rank);
     std::vector<std::int64_t> tickets(to.size(), -1);
     static constexpr char kByte = 0;
-    std::unique_lock lock(mutex_);
+    std::mutex of_pause;
+    std::unique_lock pause(of_pause);
+    Lock lock(mutex_, std::defer_lock);
     while (!stop.stop_requested()) {
+      if (!acquire(lock)) return stuck_(stuck());
       listen();
       for (std::size_t i = 0; i < to.size(); ++i) {
         if (tickets[i] >= 0 && calls_.finished(tickets[i]) == 0) continue;  // the last one has not been sent yet
         tickets[i] = calls_.send(to[i], kPulseTag, &kByte, 1);
       }
-      ended_.wait_for(lock, stop, patience_ / 5, [] { return false; });
+      lock.unlock();
+      ended_.wait_for(pause, stop, patience_ / 5, [] { return false; });
     }
+    if (!acquire(lock)) return;
     for (const std::int64_t ticket : tickets) {
       if (ticket >= 0 && calls_.finished(ticket) == 0) calls_.abandon(ticket);
     }
@@ -158,11 +191,12 @@ class MpiTeam final : public Team {
 
   const MpiCalls& calls_;
   const Clock::duration patience_;
-  std::mutex mutex_;  // of all calls
+  const std::function<void(const std::string&)> stuck_;
+  std::timed_mutex mutex_;  // of all calls
   std::condition_variable_any ended_;
   std::vector<Clock::time_point> heard_;  // of each rank
   std::vector<std::string> hosts_;
-  bool failed_ = false;
+  std::atomic<bool> failed_ = false, hangs_ = false;
   std::jthread pulse_;
 };
 
@@ -183,19 +217,24 @@ const MpiCalls& load_module(const std::vector<std::string>& modules) {
 }  // namespace
 
 Launch launched() {
-  constexpr const char* kVariables[][3] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI
-      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},                                     // MPICH
-      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"}};              // srun with PMIx
-  for (const auto& [rank, size, here] : kVariables) {
+  constexpr const char* kVariables[][4] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+       "OMPI_COMM_WORLD_LOCAL_RANK"},                                                       // Open MPI
+      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},                       // MPICH
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID"}};  // srun with PMIx
+  for (const auto& [rank, size, here, place] : kVariables) {
     const auto of = number_in(rank), all = number_in(size);
     if (!of || !all || *all < 1) continue;
-    return {.rank = *of, .size = *all, .here = std::clamp(number_in(here).value_or(1), 1, *all)};
+    return {.rank = *of,
+            .size = *all,
+            .here = std::clamp(number_in(here).value_or(1), 1, *all),
+            .place = number_in(place).value_or(0)};
   }
   return {};
 }
 
-std::unique_ptr<Team> join_mpi_team(const Launch& launch, const std::vector<std::string>& modules, double patience) {
+std::unique_ptr<Team> join_mpi_team(const Launch& launch, const std::vector<std::string>& modules, double patience,
+                                    std::function<void(const std::string&)> stuck) {
   const MpiCalls& calls = load_module(modules);
   const char* const error = calls.begin();
   check(error == nullptr, "ranks: {}: {}", calls.library(), error == nullptr ? "" : error);
@@ -203,7 +242,7 @@ std::unique_ptr<Team> join_mpi_team(const Launch& launch, const std::vector<std:
         "ranks: this is process {} of {} that were started, but {} of {} to {}; start them with the mpirun of that "
         "library",
         launch.rank, launch.size, calls.rank(), calls.size(), calls.library());
-  return std::make_unique<MpiTeam>(calls, patience);
+  return std::make_unique<MpiTeam>(calls, patience, std::move(stuck));
 }
 
 }  // namespace maki
