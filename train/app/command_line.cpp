@@ -231,7 +231,7 @@ Action parse(const std::vector<std::string>& words, std::string_view only) {
     fail("{}; see {} --help", sentence, path_of(verb));
   }
   require_options_of_innermost(app);
-  require_one_process(app.get_subcommands().front()->get_name());
+  require_one_process(path_of(innermost(app)));
   // The action may ask the parser which options were given.
   return [parser, run = parser->actions.at(&innermost(app))] { return run(); };
 }

@@ -33,10 +33,9 @@ namespace {
 struct Verb {
   const char *name, *help;
   void (*add)(const Command& command);
-  bool on_ranks = false;  // several processes that a launcher has started together do this together
 };
 constexpr Verb kVerbs[] = {
-    {"train", "Train a model on a text, or resume a run", add_train, /*on_ranks=*/true},
+    {"train", "Train a model on a text, or resume a run", add_train},
     {"plan", "Show what train --minutes would choose for a text, without training", add_plan},
     {"generate", "Generate text with a trained model, or translate", add_generate},
     {"fill", "Show what a masked language model expects in place of each [MASK]", add_fill},
@@ -53,9 +52,11 @@ constexpr Verb kVerbs[] = {
     {"import", "Make a run of a GPT-2 or Llama of another program", add_import},
     {"export", "Write a model for another program", add_export},
     {"gradcheck", "Check the gradients of a model against finite differences in float64", add_gradcheck},
-    {"bench", "Benchmark training steps, matrix products or generation against the limits of this machine", add_bench,
-     /*on_ranks=*/true},
+    {"bench", "Benchmark training steps, matrix products or generation against the limits of this machine", add_bench},
 };
+
+// What processes that a launcher has started together do together.
+constexpr std::string_view kOnRanks[] = {"maki train", "maki bench network"};
 
 }  // namespace
 
@@ -66,11 +67,10 @@ void add_verbs(const Command& maki, std::string_view only) {
   }
 }
 
-void require_one_process(std::string_view name) {
+void require_one_process(const std::string& command) {
   const Launch launch = launched();
-  const auto verb = std::ranges::find_if(kVerbs, [&](const Verb& each) { return each.name == name; });
-  check(launch.size == 1 || verb == std::end(kVerbs) || verb->on_ranks,
-        "{}: runs in one process, and {} were started together; start it without mpirun", name, launch.size);
+  check(launch.size == 1 || std::ranges::find(kOnRanks, command) != std::end(kOnRanks),
+        "{}: runs in one process, and {} were started together; start it without mpirun", command, launch.size);
 }
 
 }  // namespace maki

@@ -1,6 +1,7 @@
 // The verbs of the command line. Adding one touches its own file and the table in verbs.cpp.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "train/app/command.h"
@@ -11,7 +12,8 @@ namespace maki {
 /// program needs to start, only those of the verb `only`; if that is empty, of all.
 void add_verbs(const Command& maki, std::string_view only);
 
-/// Throws Error if a launcher, such as mpirun, has started several processes and this verb is for one alone.
-void require_one_process(std::string_view verb);
+/// Throws Error if a launcher, such as mpirun, has started several processes, and this command, such as
+/// "maki bench gemm", is for one alone.
+void require_one_process(const std::string& command);
 
 }  // namespace maki
