@@ -275,7 +275,7 @@ TEST_CASE("ranks: what no team can do is refused in a sentence") {
                   {"rank_timeout", "mpirun"});
   for (const char* const verb : {"plan", "generate", "eval", "inspect", "report"})
     require_refused(run_maki({verb, corpus}, like_rank_0()), 2, {verb, "one process", "2 were started"});
-  require_refused(run_maki({"bench"}, like_rank_0()), 2, {"bench", "one process"});
+  require_refused(run_maki({"bench", "gemm", "64x64x64"}, like_rank_0()), 2, {"bench gemm", "one process"});
   REQUIRE(run_maki({"--version"}, like_rank_0()).exit_code == 0);
   REQUIRE(run_maki({"generate", "--help"}, like_rank_0()).exit_code == 0);
   // The module that has the MPI library lies beside the program.
@@ -283,6 +283,7 @@ TEST_CASE("ranks: what no team can do is refused in a sentence") {
   std::filesystem::copy_file(MAKI_BINARY, folder / "maki");
   without_module.launcher = {"sh", "-c", "exec '" + folder / "maki" + "' \"$@\""};
   require_refused(run_maki({"train", corpus, "--out", run}, without_module), 2, {"without MPI", "mpirun"});
+  require_refused(run_maki({"bench", "network"}, without_module), 2, {"without MPI"});  // is for several processes
   folder.write("maki-mpi.so", "nothing");
   require_refused(run_maki({"train", corpus, "--out", run}, without_module), 2, {"maki-mpi.so", "install"});
   REQUIRE_FALSE(std::filesystem::exists(run));
