@@ -80,10 +80,11 @@ std::string checkpoints(const std::string& run) {
   return all;
 }
 
-const Arguments kShort = {"--threads", "1", "--max-steps", "12", "--eval-interval", "5", "--checkpoint-interval", "4"};
+const Arguments kTwelveSteps = {"--threads",       "1", "--max-steps",           "12",
+                                "--eval-interval", "5", "--checkpoint-interval", "4"};
 
 Arguments new_run(const std::string& corpus, const std::string& run, const Arguments& options) {
-  return Arguments{"train", corpus, "--out", run} + options + kShort;
+  return Arguments{"train", corpus, "--out", run} + options + kTwelveSteps;
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace maki {
 namespace {
 
-using namespace exit_code;
-
 Failure failure(int exit_code, const std::string& sentence) { return {exit_code, spelled(sentence)}; }
 
 }  // namespace
@@ -24,27 +22,27 @@ Failure current_failure() {
   try {
     throw;
   } catch (const CorpusError& error) {
-    return failure(kCorpus, error.what());
+    return failure(exit_code::kCorpus, error.what());
   } catch (const CheckpointError& error) {
-    return failure(kCheckpoint, error.what());
+    return failure(exit_code::kCheckpoint, error.what());
   } catch (const BadLogitsError& error) {  // from a model that was loaded from a file
-    return failure(kCheckpoint, error.what());
+    return failure(exit_code::kCheckpoint, error.what());
   } catch (const DivergedError& error) {
-    return failure(kDiverged, error.what());
+    return failure(exit_code::kDiverged, error.what());
   } catch (const RankError& error) {
     return failure(error.exit_code, error.what());
   } catch (const OutOfMemoryError& error) {
-    return failure(kUsage, fmt::format("{}; use a smaller model, batch or text", error.what()));
+    return failure(exit_code::kUsage, fmt::format("{}; use a smaller model, batch or text", error.what()));
   } catch (const Error& error) {
-    return failure(kUsage, error.what());
+    return failure(exit_code::kUsage, error.what());
   } catch (const std::system_error& error) {
     // Thrown where results are written to stdout. A reader that closes the pipe early, such as head, is not an error.
     if (error.code() == std::errc::broken_pipe) return {128 + SIGPIPE, ""};
-    return failure(kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
+    return failure(exit_code::kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
-    return failure(kUsage, "out of memory; use a smaller model, batch or text");
+    return failure(exit_code::kUsage, "out of memory; use a smaller model, batch or text");
   } catch (const std::exception& error) {
-    return failure(kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
+    return failure(exit_code::kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
   }
 }
 

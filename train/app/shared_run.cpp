@@ -25,7 +25,7 @@ namespace maki {
 namespace {
 
 // What rank 0 announces.
-enum class Message : char { task, training, timing, end };
+enum class Announcement : char { task, training, timing, end };
 
 // A configuration, and of a timing the vocabularies of its random text.
 struct Start {
@@ -67,9 +67,9 @@ T unpacked(const std::string& bytes) {
 }
 
 template <class T>
-void announce(Message message, const T& start) {
+void announce(Announcement message, const T& start) {
   if (ranks().size() == 1) return;
-  broadcast(ranks(), bytes_of(message));
+  broadcast(ranks(), raw_bytes(message));
   std::string bytes = packed(start);
   broadcast(ranks(), bytes);
 }
@@ -168,24 +168,24 @@ std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpu
                                        bool finds_specials) {
   if (ranks().size() == 1) return make_task(config, corpus, tokenizers);
   const auto saved = [](const auto& tokenizer) { return tokenizer ? tokenizer->save() : std::string(); };
-  announce(Message::task, TaskStart{.config = to_toml(config),
-                                    .corpus_hash = corpus.hash,
-                                    .prepared = corpus.prepared != nullptr,
-                                    .finds_specials = finds_specials,
-                                    .one_tokenizer = tokenizers.target == tokenizers.source,
-                                    .target = saved(tokenizers.target),
-                                    .source = saved(tokenizers.source)});
+  announce(Announcement::task, TaskStart{.config = to_toml(config),
+                                         .corpus_hash = corpus.hash,
+                                         .prepared = corpus.prepared != nullptr,
+                                         .finds_specials = finds_specials,
+                                         .one_tokenizer = tokenizers.target == tokenizers.source,
+                                         .target = saved(tokenizers.target),
+                                         .source = saved(tokenizers.source)});
   send_text(corpus, corpus.prepared != nullptr);
   std::unique_ptr<Task> task = make_task(config, corpus, tokenizers);
   require_same_task(*task);
   return task;
 }
 
-void share_training(const Config& config) { announce(Message::training, Start{.config = to_toml(config)}); }
+void share_training(const Config& config) { announce(Announcement::training, Start{.config = to_toml(config)}); }
 
 StepTime SharedStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
   const Config divided = divided_among_ranks(config, flags_, ranks().size());
-  announce(Message::timing, Start{to_toml(divided), vocab.target, vocab.source, vocab.classes});
+  announce(Announcement::timing, Start{to_toml(divided), vocab.target, vocab.source, vocab.classes});
   return MeasuredStepTimer(ranks()).time_step(divided, vocab);
 }
 
@@ -202,21 +202,22 @@ Config divided_among_ranks(Config config, const ConfigFlags& flags, std::int64_t
 int follow_shared_runs() {
   std::unique_ptr<Task> task;
   for (;;) {
-    Message message{};
-    broadcast(ranks(), bytes_of(message));
-    if (message == Message::end) {
+    Announcement message{};
+    broadcast(ranks(), raw_bytes(message));
+    if (message == Announcement::end) {
       int exit_code = 0;
-      broadcast(ranks(), bytes_of(exit_code));
+      broadcast(ranks(), raw_bytes(exit_code));
       return exit_code;
     }
-    if (message == Message::task) {
+    if (message == Announcement::task) {
       task = followed_task(announced<TaskStart>());
       continue;
     }
     const Start start = announced<Start>();
     const Config config = config_of(start.config);
-    const std::unique_ptr<Task> random =
-        message == Message::timing ? random_task_to_time(config, {start.target, start.source, start.classes}) : nullptr;
+    const std::unique_ptr<Task> random = message == Announcement::timing
+                                             ? random_task_to_time(config, {start.target, start.source, start.classes})
+                                             : nullptr;
     const Task& trained = random ? *random : *task;
     // While steps are timed, there is nothing to save, and steps that end early would mislead the plan.
     std::optional<DeferInterrupts> deferred;
@@ -228,9 +229,9 @@ int follow_shared_runs() {
 
 void end_shared_runs(int exit_code) {
   if (ranks().size() == 1) return;
-  Message message = Message::end;
-  broadcast(ranks(), bytes_of(message));
-  broadcast(ranks(), bytes_of(exit_code));
+  Announcement message = Announcement::end;
+  broadcast(ranks(), raw_bytes(message));
+  broadcast(ranks(), raw_bytes(exit_code));
 }
 
 }  // namespace maki

@@ -83,7 +83,7 @@ std::optional<std::vector<LossSum>> batch_losses(const Model& model, Pass& pass,
       failed = error.what();
     }
     if (!all_go_on(team, stops, failed)) return std::nullopt;
-    gather_all(team, bytes_of(round), bounds);
+    gather_all(team, raw_bytes(round), bounds);
     for (std::int64_t k = 0; k < ranks && i + k < count; ++k) losses.push_back(round[static_cast<std::size_t>(k)]);
   }
   return losses;

@@ -29,7 +29,7 @@ Trainer::~Trainer() {
 void Trainer::lead(Order order) {
   if (team_.size() == 1) return;
   order.has_values = store().version() != shared_version_;
-  broadcast(team_, bytes_of(order));
+  broadcast(team_, raw_bytes(order));
   if (!order.has_values) return;
   share_all_values();
 }
@@ -43,7 +43,7 @@ void Trainer::share_all_values() {
 void Trainer::follow(const StopRequest& stop) {
   for (;;) {
     Order order{};
-    broadcast(team_, bytes_of(order));
+    broadcast(team_, raw_bytes(order));
     if (order.has_values) share_all_values();
     if (order.kind == Order::Kind::leave) return;
     try {
@@ -88,7 +88,7 @@ void Trainer::move_state(bool to_leader) {
     }
   };
   std::int64_t steps = steps_;
-  broadcast(team_, bytes_of(steps));
+  broadcast(team_, raw_bytes(steps));
   steps_ = steps;
   optimizer().set_steps(steps);
   const std::int64_t length = carried_.any() ? carried_.layout().length_after(steps * config_.block_size) : 0;

@@ -88,7 +88,7 @@ std::optional<std::vector<double>> Trainer::micro_batch_losses(double scale, con
   if (!all_go_on(team_, stops, failed)) return std::nullopt;
   Bounds bounds = even_bounds(config_.grad_accum, team_.size());
   for (std::int64_t& bound : bounds) bound *= std::int64_t{sizeof(double)};
-  gather_all(team_, bytes_of(losses), bounds);
+  gather_all(team_, raw_bytes(losses), bounds);
   return losses;
 }
 

@@ -87,7 +87,7 @@ double obey(const Order& order, Exchanger& exchanger) {
 void follow(Team& team) {
   for (;;) {
     Order order;
-    broadcast(team, bytes_of(order));
+    broadcast(team, raw_bytes(order));
     if (order.times == 0) return;
     Exchanger exchanger(team, order.exchange);
     obey(order, exchanger);
@@ -102,7 +102,7 @@ ExchangeTime time_exchange(Team& team, const Exchange& exchange, double seconds)
   Exchanger exchanger(team, exchange);
   const auto once = [&](std::int64_t times, bool verified) {
     Order order{exchange, times, verified};
-    broadcast(team, bytes_of(order));
+    broadcast(team, raw_bytes(order));
     return obey(order, exchanger);
   };
   double each = once(3, /*verified=*/true);
@@ -133,7 +133,7 @@ std::vector<ExchangeTime> measure_network(Team& team, double seconds) {
   for (std::int64_t ranks = 2; ranks < team.size(); ranks *= 2) measure(ranks, false);
   measure(team.size(), false);
   Order end;
-  broadcast(team, bytes_of(end));
+  broadcast(team, raw_bytes(end));
   return list;
 }
 

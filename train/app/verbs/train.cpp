@@ -15,10 +15,10 @@ namespace {
 
 // Rank 0 of several prints, reads and writes like a process alone.
 int run_as_rank(const TrainOptions& options) {
-  constexpr double kPatience = 60, kLeast = 0.1, kMost = 1e6;  // seconds
+  constexpr double kUsualPatience = 60, kLeast = 0.1, kMost = 1e6;  // seconds
   keep_quiet(options.quiet || is_follower());
   const std::string& given = options.rank_timeout;
-  join_ranks(given.empty() ? kPatience : parse_number("rank_timeout", given, kLeast, kMost));
+  join_ranks(given.empty() ? kUsualPatience : parse_number("rank_timeout", given, kLeast, kMost));
   check(given.empty() || ranks().size() > 1,
         "rank_timeout: applies to several ranks; start them with mpirun, or omit the option");
   const auto lead = [&] {

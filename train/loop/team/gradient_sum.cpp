@@ -237,7 +237,7 @@ double GradientSum::norm() {
     const std::vector<double> sums = squares_of_blocks(store_.gradients().slice_flat(own.begin, Shape{own.size()}));
     std::ranges::copy(sums, squares.begin() + own.begin / kNormBlock);
   }
-  gather_all(team_, bytes_of(squares), bounds);
+  gather_all(team_, raw_bytes(squares), bounds);
   return norm_of_blocks(squares);
 }
 

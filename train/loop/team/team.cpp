@@ -114,12 +114,12 @@ std::vector<std::string> gather_all(Team& team, const std::string& own) {
   lengths[rank] = std::ssize(own);
   Bounds bounds;
   for (std::size_t i = 0; i <= size; ++i) bounds.push_back(static_cast<std::int64_t>(i * sizeof(std::int64_t)));
-  gather_all(team, bytes_of(lengths), bounds);
+  gather_all(team, raw_bytes(lengths), bounds);
   bounds.assign(1, 0);
   std::partial_sum(lengths.begin(), lengths.end(), std::back_inserter(bounds));
   std::string all(static_cast<std::size_t>(bounds.back()), '\0');
   all.replace(static_cast<std::size_t>(bounds[rank]), own.size(), own);
-  gather_all(team, bytes_of(all), bounds);
+  gather_all(team, raw_bytes(all), bounds);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < size; ++i)
     texts.push_back(all.substr(static_cast<std::size_t>(bounds[i]), static_cast<std::size_t>(lengths[i])));
@@ -149,15 +149,15 @@ void broadcast(Team& team, std::span<std::byte> bytes) {
 
 void broadcast(Team& team, std::string& text) {
   std::int64_t length = std::ssize(text);
-  broadcast(team, bytes_of(length));
+  broadcast(team, raw_bytes(length));
   text.resize(static_cast<std::size_t>(length));
-  broadcast(team, bytes_of(text));
+  broadcast(team, raw_bytes(text));
 }
 
 bool all_go_on(Team& team, bool stops, const std::optional<std::string>& failed) {
   std::vector<char> states(static_cast<std::size_t>(team.size()), ' ');
   states[static_cast<std::size_t>(team.rank())] = failed ? 'f' : stops ? 's' : ' ';
-  gather_all(team, bytes_of(states), even_bounds(team.size(), team.size()));
+  gather_all(team, raw_bytes(states), even_bounds(team.size(), team.size()));
   const auto first = std::ranges::find(states, 'f');
   if (first != states.end()) {
     const auto rank = static_cast<std::size_t>(first - states.begin());

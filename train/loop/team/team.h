@@ -121,7 +121,7 @@ bool all_go_on(Team& team, bool stops, const std::optional<std::string>& failed)
 
 /// The bytes of some numbers or of a plain struct.
 template <class T>
-std::span<std::byte> bytes_of(T& x) {
+std::span<std::byte> raw_bytes(T& x) {
   if constexpr (requires { x.data(); }) {
     return std::as_writable_bytes(std::span(x.data(), x.size()));
   } else {
