@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . scripts/build.sh
 
 [ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz mutants
-bash scripts/setup.sh catch2 librapidcheck-dev clang clang-tidy libomp-dev
+bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
 for part in "$@"; do
   echo "== $part"
   case $part in

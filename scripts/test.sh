@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-bash scripts/setup.sh catch2 librapidcheck-dev
+bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin
 cmake --preset fast --log-level=WARNING
 build build/fast
 ctest --preset fast -j "$(nproc)"

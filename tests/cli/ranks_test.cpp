@@ -19,11 +19,17 @@ namespace {
 #define MAKI_MPIRUN ""
 #endif
 
-// Whether the program was built with MPI. Warns if it was not.
+// Whether the program was built with MPI, and its launcher starts processes on this machine. Warns if not.
 bool has_mpi() {
-  const bool has = std::filesystem::exists(MAKI_MPIRUN);
-  if (!has) WARN("skipped: needs MPI (Debian package libopenmpi-dev or libmpich-dev)");
-  return has;
+  if (!std::filesystem::exists(MAKI_MPIRUN)) {
+    WARN("skipped: needs MPI (Debian package libopenmpi-dev or libmpich-dev)");
+    return false;
+  }
+  static const bool starts = std::system(
+                                 "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                                 "OMPI_MCA_rmaps_base_oversubscribe=1 " MAKI_MPIRUN " -n 2 true >/dev/null 2>&1") == 0;
+  if (!starts) WARN("skipped: " MAKI_MPIRUN " cannot start two processes on this machine");
+  return starts;
 }
 
 // Runs through mpirun. `first`: commands of a shell that each rank runs before it becomes maki; $rank is its number.
