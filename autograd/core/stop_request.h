@@ -20,6 +20,8 @@ class StopRequest {
   StopRequest(Predicate asked) : asked_(std::move(asked)) {}  // NOLINT: a predicate is used as the request it makes
 
   bool requested() const { return asked_ && asked_(); }
+  /// Whether there is a predicate, so that it may be requested.
+  bool may_be_requested() const { return static_cast<bool>(asked_); }
 
  private:
   std::function<bool()> asked_;

@@ -153,6 +153,20 @@ TEST_CASE("a request to any rank stops all of them at the same step, also within
   }
 }
 
+TEST_CASE("an evaluation that is to be completed does not heed what other ranks were asked") {
+  const ThreadsScope one(1);
+  TeamRun run;
+  run_local_team(2, [&](Team& team) {
+    const LanguageModelTask task(run.config, run.data);
+    Trainer trainer(run.config, task, trainable_model(run.config, task), true, team);
+    if (!team.leads()) return trainer.follow([] { return true; });
+    REQUIRE(trainer.evaluate({}, /*whole=*/true).has_value());
+    REQUIRE_FALSE(trainer.evaluate([] { return false; }).has_value());
+    REQUIRE_FALSE(trainer.step([] { return false; }).has_value());
+    REQUIRE(trainer.step().has_value());
+  });
+}
+
 TEST_CASE("an error of one rank ends the run, and is told with the rank") {
   const ThreadsScope one(1);
   TeamRun run;

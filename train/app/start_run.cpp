@@ -134,13 +134,17 @@ int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, Ses
   }
 }
 
+void refuse_options_of_resumed_runs(const TrainOptions& options) {
+  check(options.checkpoint.empty() && !options.rewarm,
+        "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
+        options.rewarm ? "rewarm" : "checkpoint");
+}
+
 }  // namespace
 
 int start_run(const TrainOptions& options) {
   const auto start = PlannedStart::Clock::now();
-  check(options.checkpoint.empty() && !options.rewarm,
-        "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
-        options.rewarm ? "rewarm" : "checkpoint");
+  refuse_options_of_resumed_runs(options);
   check_epochs(options);
   const auto given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;

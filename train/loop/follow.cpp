@@ -54,7 +54,8 @@ void Trainer::follow(const StopRequest& stop) {
   }
 }
 
-void Trainer::obey(const Order& order, const StopRequest& stop) {
+void Trainer::obey(const Order& order, const StopRequest& asked) {
+  const StopRequest stop = order.heeds_stops ? asked : StopRequest();
   switch (order.kind) {
     case Order::Kind::step:
       run_step(order.rate, stop);

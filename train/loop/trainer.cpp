@@ -94,7 +94,7 @@ std::optional<std::vector<double>> Trainer::micro_batch_losses(double scale, con
 
 std::optional<StepReport> Trainer::step(const StopRequest& stop) {
   const double rate = learning_rate_at(schedule_, steps_);
-  lead({.kind = Order::Kind::step, .rate = rate});
+  lead({.kind = Order::Kind::step, .rate = rate, .heeds_stops = stop.may_be_requested()});
   return run_step(rate, stop);
 }
 
@@ -192,7 +192,7 @@ std::int64_t Trainer::eval_batches(bool whole) const {
 
 std::optional<double> Trainer::validation_loss(const StopRequest& stop, bool whole) {
   const std::int64_t most = whole ? 0 : eval_sample(config_).val;
-  lead({.kind = Order::Kind::mean_loss, .part = Part::val, .most = most});
+  lead({.kind = Order::Kind::mean_loss, .part = Part::val, .most = most, .heeds_stops = stop.may_be_requested()});
   const auto loss = mean_loss(model(), task_, Part::val, most, stop, team_);
   if (!loss) return std::nullopt;
   return finite_loss(*loss);
@@ -202,7 +202,10 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
   const EvalSample sample = eval_sample(config_);
   EvalReport report;
   report.step = steps_;
-  lead({.kind = Order::Kind::mean_loss, .part = Part::train, .most = sample.train});
+  lead({.kind = Order::Kind::mean_loss,
+        .part = Part::train,
+        .most = sample.train,
+        .heeds_stops = stop.may_be_requested()});
   const auto train = mean_loss(model(), task_, Part::train, sample.train, stop, team_);
   if (!train) return std::nullopt;
   report.train_loss = finite_loss(*train);
@@ -214,7 +217,10 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
     report.val_accuracy = task_.accuracy(model(), sample.val, stop);
     return report;
   }
-  lead({.kind = Order::Kind::full_and_sampled_loss, .part = Part::val, .most = sample.val});
+  lead({.kind = Order::Kind::full_and_sampled_loss,
+        .part = Part::val,
+        .most = sample.val,
+        .heeds_stops = stop.may_be_requested()});
   const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop, team_);
   if (!losses) return std::nullopt;
   report.sampled_val_share = std::exchange(report.val_share, 1);

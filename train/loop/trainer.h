@@ -107,10 +107,11 @@ class Trainer {
     double rate = 0;
     Part part = Part::train;
     std::int64_t most = 0;
-    bool has_values = false;  // they have changed since the last order, and follow
+    bool heeds_stops = false;  // of any rank: rank 0 may be asked to stop as well
+    bool has_values = false;   // they have changed since the last order, and follow
   };
   void lead(Order order);
-  void obey(const Order& order, const StopRequest& stop);
+  void obey(const Order& order, const StopRequest& asked);
   std::optional<std::vector<double>> micro_batch_losses(double scale, const StopRequest& stop);
   std::optional<StepReport> run_step(double rate, const StopRequest& stop);
   double run_micro_batch(std::int64_t micro, double scale);
