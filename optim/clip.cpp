@@ -22,7 +22,13 @@ double norm_of_blocks(std::span<const double> squares) {
   return std::sqrt(total);
 }
 
-double global_norm(const Tensor& flat) { return norm_of_blocks(squares_of_blocks(flat)); }
+double global_norm(const Tensor& flat) {
+  const std::int64_t n = flat.numel();
+  Tensor scratch = empty(Shape{kernels::sum_of_squares_scratch(n)}, DType::float64);  // from the pool, unlike a vector
+  return dispatch(flat.dtype(), [&]<class T>() {
+    return std::sqrt(kernels::sum_of_squares(n, flat.data<T>(), scratch.data<double>()));
+  });
+}
 
 double grad_norm(ParameterStore& store) { return global_norm(store.gradients()); }
 

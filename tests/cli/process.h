@@ -24,7 +24,7 @@ struct RunOptions {
   std::vector<std::string> environment = {};  ///< "NAME=value" is added to ours, "NAME" removed from it
   std::function<void(pid_t)> meanwhile = {};  ///< called with the process id once the process runs
   std::string working_directory = {};
-  std::vector<std::string> launcher = {};  ///< a program and its arguments, which starts maki: as mpirun does
+  std::vector<std::string> launcher = {};         ///< a program and its arguments, which starts maki: as mpirun does
   std::string output_file = {}, error_file = {};  ///< receive the output; `out` and `err` are then empty
   bool output_is_closed_pipe = false;             ///< standard output is a pipe whose reader is gone
   std::uint64_t file_size_limit = 0;              ///< in bytes (RLIMIT_FSIZE); 0: none

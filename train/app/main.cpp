@@ -43,15 +43,32 @@ void allow_many_files() {
 // Memory can run out in a function that must not throw, as some of the libraries have, and while an error is reported.
 std::terminate_handler usual_end = nullptr;
 void end_without_memory() {
-  constexpr std::string_view kSentence = "maki: out of memory; use a smaller model, batch or text\n";
+  const auto tell_and_exit = [] {
+    constexpr std::string_view kSentence = "maki: out of memory; use a smaller model, batch or text\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    _exit(exit_code::kUsage);
+  };
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSentence.data(), kSentence.size());
-    _exit(exit_code::kUsage);
+    tell_and_exit();
   } catch (...) {
   }
+  // An exception that leaves a function of a library which must not throw is not caught yet.
+  if (std::current_exception() == nullptr && std::uncaught_exceptions() > 0) tell_and_exit();
   usual_end();
+}
+
+// Tells about the exception that is being handled, and returns the exit code.
+int tell_error() {
+  try {
+    const Failure failure = current_failure();
+    if (!failure.sentence.empty()) tell_failure(failure.sentence);
+    return failure.exit_code;
+  } catch (...) {
+    end_without_memory();
+    throw;
+  }
 }
 
 }  // namespace
@@ -68,9 +85,7 @@ int main(int argc, char** argv) {
     code = parse_command_line({argv + 1, argv + argc})();
     flush_results();
   } catch (...) {
-    const Failure failure = current_failure();
-    code = failure.exit_code;
-    if (!failure.sentence.empty()) tell_failure(failure.sentence);
+    code = tell_error();
   }
   leave_ranks();
   return code;

@@ -30,6 +30,7 @@ Trainer::Trainer(const Config& config, const Task& task, std::unique_ptr<Trainab
       carried_(*model_->model, config.grad_accum, config.batch_size),
       schedule_(lr_phases(config)),
       gradients_(team, *model_, config.grad_accum),
+      losses_(static_cast<std::size_t>(config.grad_accum)),
       exceptions_(std::uncaught_exceptions()) {
   if (initial_values) {
     store().seal(static_cast<std::uint64_t>(config.seed));
@@ -70,15 +71,14 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   return loss.item();
 }
 
-// The losses of all micro-batches in their order; nullopt if a rank is to stop.
-std::optional<std::vector<double>> Trainer::micro_batch_losses(double scale, const StopRequest& stop) {
+// The sum of the losses of all micro-batches, in their order; nullopt if a rank is to stop.
+std::optional<double> Trainer::sum_micro_batches(double scale, const StopRequest& stop) {
   const FlatRange own = gradients_.own();
-  std::vector<double> losses(static_cast<std::size_t>(config_.grad_accum));
   bool stops = stop.requested();
   std::optional<std::string> failed;
   try {
     for (std::int64_t i = own.begin; i < own.end && !stops; ++i) {
-      losses[static_cast<std::size_t>(i)] = run_micro_batch(i, scale);
+      losses_[static_cast<std::size_t>(i)] = run_micro_batch(i, scale);
       gradients_.add();
       stops = i + 1 < own.end && stop.requested();
     }
@@ -86,10 +86,12 @@ std::optional<std::vector<double>> Trainer::micro_batch_losses(double scale, con
     failed = error.what();
   }
   if (!all_go_on(team_, stops, failed)) return std::nullopt;
-  Bounds bounds = even_bounds(config_.grad_accum, team_.size());
-  for (std::int64_t& bound : bounds) bound *= std::int64_t{sizeof(double)};
-  gather_all(team_, raw_bytes(losses), bounds);
-  return losses;
+  if (team_.size() > 1) {
+    Bounds bounds = even_bounds(config_.grad_accum, team_.size());
+    for (std::int64_t& bound : bounds) bound *= std::int64_t{sizeof(double)};
+    gather_all(team_, raw_bytes(losses_), bounds);
+  }
+  return std::accumulate(losses_.begin(), losses_.end(), 0.0);
 }
 
 std::optional<StepReport> Trainer::step(const StopRequest& stop) {
@@ -103,11 +105,11 @@ std::optional<StepReport> Trainer::run_step(double rate, const StopRequest& stop
   optimizer().drop_other_shards();
   CarriedStates::Rewind rewind(carried_);
   gradients_.begin();
-  const auto losses = micro_batch_losses(scale, stop);
-  if (!losses) return std::nullopt;
+  const auto sum = sum_micro_batches(scale, stop);
+  if (!sum) return std::nullopt;
   gradients_.finish();
 
-  const double loss = std::accumulate(losses->begin(), losses->end(), 0.0) * scale, norm = gradients_.norm();
+  const double loss = *sum * scale, norm = gradients_.norm();
   if (!std::isfinite(loss)) diverged("loss", loss, scale, rewind);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, rewind);
   const double row_norm = row_grad_norm(store());

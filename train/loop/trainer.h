@@ -112,7 +112,7 @@ class Trainer {
   };
   void lead(Order order);
   void obey(const Order& order, const StopRequest& asked);
-  std::optional<std::vector<double>> micro_batch_losses(double scale, const StopRequest& stop);
+  std::optional<double> sum_micro_batches(double scale, const StopRequest& stop);
   std::optional<StepReport> run_step(double rate, const StopRequest& stop);
   double run_micro_batch(std::int64_t micro, double scale);
   void share_all_values();
@@ -129,6 +129,7 @@ class Trainer {
   Tape tape_;
   GradientSum gradients_;
   Batch batch_;
+  std::vector<double> losses_;  // of the micro-batches of a step
   std::int64_t steps_ = 0;
   std::uint64_t shared_version_;  // of the values that all ranks have
   const int exceptions_;          // in flight when this object was made

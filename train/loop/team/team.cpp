@@ -155,6 +155,10 @@ void broadcast(Team& team, std::string& text) {
 }
 
 bool all_go_on(Team& team, bool stops, const std::optional<std::string>& failed) {
+  if (team.size() == 1) {
+    if (failed) throw CorpusError(*failed);
+    return !stops;
+  }
   std::vector<char> states(static_cast<std::size_t>(team.size()), ' ');
   states[static_cast<std::size_t>(team.rank())] = failed ? 'f' : stops ? 's' : ' ';
   gather_all(team, raw_bytes(states), even_bounds(team.size(), team.size()));
