@@ -56,13 +56,13 @@ class CarriedStates {
   /// A copy of all tensors, one after the other: by micro-batch, then in the order of State::tensors(). Requires:
   /// any().
   Tensor values() const;
-  /// The same of micro-batches [begin, end) alone.
+  /// A copy of the tensors of micro-batches [begin, end), in that order. Requires: any().
   Tensor values(std::int64_t begin, std::int64_t end) const;
   /// Restores what values() returned when the states held `length` tokens per row. Requires: any(), and values of the
   /// type of the layout. Throws Error, and changes nothing, unless the length is possible and there are
   /// layout().numel(length) values.
   void restore(const Tensor& values, std::int64_t length);
-  /// The same for micro-batches [begin, end) alone, which have their share of these values.
+  /// Restores what values(begin, end) returned when the states held `length` tokens per row; throws as above.
   void restore(const Tensor& values, std::int64_t length, std::int64_t begin, std::int64_t end);
 
   /// A scope after which the states have the contents that they had before it, unless commit() was called in it: for a

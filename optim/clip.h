@@ -15,8 +15,8 @@ namespace maki {
 /// The Euclidean norm of all elements, summed in double in a fixed order, so that it is bit-identical for any number of
 /// threads. It is finite if and only if all elements are (in float64: and are below about 1e154 in magnitude).
 double global_norm(const Tensor& flat);
-/// What global_norm() is the root of the sum of: the sums of the squares of each kNormBlock elements, the last of
-/// fewer.
+/// The sums of the squares of every kNormBlock elements, the last of which may be fewer. global_norm() is the root of
+/// their sum.
 inline constexpr std::int64_t kNormBlock = 8192;
 std::vector<double> squares_of_blocks(const Tensor& flat);
 /// The norm of a tensor with these squares.

@@ -134,8 +134,8 @@ straight() {
   printf '%s/checkpoints/step-%08d.maki' "$run" "$1"
 }
 
-# Whether a run that was ended verifies, and goes on with so many ranks to the bytes of one that was not. Where it was ended
-# before its first checkpoint, it must begin again.
+# resumes RUN RANKS: verifies a run that was ended, resumes it with this number of ranks, and compares it with a run that was
+# never interrupted. A run that was ended before its first checkpoint must begin again.
 resumes() {
   local run=$1 size=$2 last=-1 target
   if [ -e "$run/checkpoints/last" ]; then

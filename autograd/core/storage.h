@@ -40,8 +40,8 @@ class Storage {
   /// A block over memory that exists already, such as a mapped file. It is not part of the pool: `owner` is kept until
   /// the last handle is gone, and statistics do not count it. Throws Error unless `memory` is aligned to 64 bytes.
   Storage(std::byte* memory, std::shared_ptr<const void> owner);
-  /// A block of zeros beside the pool, which takes memory page by page as it is first written. Throws as the first
-  /// does.
+  /// A block of zeros beside the pool, which takes memory page by page as it is first written. Throws what
+  /// Storage(bytes) throws.
   static Storage of_zero_pages(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}

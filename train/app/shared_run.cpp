@@ -22,6 +22,15 @@
 #include "train/run/loaded_model.h"
 
 namespace maki {
+
+// What a rank needs of a text that it cannot read: all but the notes, which rank 0 prints. cereal finds this function
+// by the namespace of its argument.
+template <class Archive>
+void serialize(Archive& archive, Corpus& corpus) {
+  archive(corpus.sources, corpus.text, corpus.joins, corpus.files, corpus.hash, corpus.characters, corpus.story_starts,
+          corpus.documents, corpus.entropy_per_char);
+}
+
 namespace {
 
 // What rank 0 announces.
@@ -88,13 +97,6 @@ Config config_of(const std::string& toml) {
   return config;
 }
 
-// Of a text: everything of a corpus, which is sent to ranks that cannot read it.
-template <class Archive>
-void serialize_text(Archive& archive, Corpus& corpus) {
-  archive(corpus.sources, corpus.text, corpus.joins, corpus.files, corpus.hash, corpus.characters, corpus.story_starts,
-          corpus.documents, corpus.entropy_per_char);
-}
-
 // Every rank says why it has no text, or nothing. A prepared corpus is read in place, because it may be large.
 void send_text(const Corpus& corpus, bool prepared) {
   const std::vector<std::string> refusals = gather_all(ranks(), std::string());
@@ -102,10 +104,7 @@ void send_text(const Corpus& corpus, bool prepared) {
   if (refused == refusals.end()) return;
   check<CorpusError>(!prepared, "{}: {}; a prepared corpus must be readable on every machine",
                      ranks().describe(static_cast<int>(refused - refusals.begin())), *refused);
-  std::ostringstream out;
-  cereal::BinaryOutputArchive archive(out);
-  serialize_text(archive, const_cast<Corpus&>(corpus));  // an output archive only reads
-  std::string bytes = std::move(out).str();
+  std::string bytes = packed(corpus);
   broadcast(ranks(), bytes);
 }
 
@@ -122,12 +121,7 @@ Corpus received_text(const Config& config, const TaskStart& start) {
   if (std::ranges::all_of(refusals, [](const std::string& text) { return text.empty(); })) return corpus;
   std::string bytes;
   broadcast(ranks(), bytes);
-  if (refusal.empty()) return corpus;
-  std::istringstream in(bytes);
-  cereal::BinaryInputArchive archive(in);
-  corpus = {};
-  serialize_text(archive, corpus);
-  return corpus;
+  return refusal.empty() ? corpus : unpacked<Corpus>(bytes);
 }
 
 // What two ranks must agree on before they train: the tokens that they made of the text.

@@ -28,7 +28,7 @@ Trainer::~Trainer() {
 
 void Trainer::lead(Order order) {
   if (team_.size() == 1) return;
-  order.has_values = store().version() != shared_version_;
+  order.has_values = store().version() != shared_version_ && order.kind != Order::Kind::leave;
   broadcast(team_, raw_bytes(order));
   if (!order.has_values) return;
   share_all_values();

@@ -241,6 +241,7 @@ double GradientSum::norm() {
   return norm_of_blocks(squares);
 }
 
+// Gives each rank the values of the parameters that the others have updated.
 void GradientSum::share_values() {
   Tensor& values = store_.values();
   Bounds bounds = {0};

@@ -41,10 +41,9 @@ class GradientSum {
 
   /// The parts of the flat values that the ranks update.
   const std::vector<FlatRange>& parts() const { return parts_; }
-  /// Gives each rank the values of the parameters that the others have updated.
-  void share_values();
 
  private:
+  void share_values();
   void finish_flat();
   void finish_rows();
   FlatRange part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }

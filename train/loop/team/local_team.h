@@ -14,7 +14,7 @@ enum class Delivery : std::uint8_t { usual, lost, twice, late };
 
 struct LocalTeamOptions {
   /// How long a rank may keep another one waiting.
-  std::chrono::milliseconds patience{60'000};
+  std::chrono::milliseconds patience{3'600'000};
   /// Asked about the n-th message that a rank sends, on its thread.
   std::function<Delivery(int rank, std::uint64_t n)> deliver = {};
   std::chrono::milliseconds delay{0};  ///< of a late message

@@ -49,7 +49,7 @@ void Messages::send(int to, Bytes bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kMostBytes) {
     const Bytes piece = bytes.subspan(at, std::min(kMostBytes, bytes.size() - at));
     const std::uint64_t number = team_.sent_[static_cast<std::size_t>(to)]++;
-    pending_.push_back({team_.start_send(to, number, piece), to, false});
+    pending_.push_back({team_.start_send(to, number, piece), to});
   }
 }
 
@@ -57,7 +57,7 @@ void Messages::receive(int from, std::span<std::byte> into) {
   for (std::size_t at = 0; at < into.size(); at += kMostBytes) {
     const std::span<std::byte> piece = into.subspan(at, std::min(kMostBytes, into.size() - at));
     const std::uint64_t number = team_.received_[static_cast<std::size_t>(from)]++;
-    pending_.push_back({team_.start_receive(from, number, piece), from, true});
+    pending_.push_back({team_.start_receive(from, number, piece), from});
   }
 }
 
@@ -83,7 +83,7 @@ void Messages::wait() {
     last = now;
     if (waited <= kSpin) continue;
     if (const auto failed = team_.failure()) throw *failed;
-    for (const Pending& message : pending_) team_.require_alive(message.rank, waited);
+    team_.require_alive(pending_.front().rank, waited);
   }
 }
 

@@ -42,8 +42,8 @@ class Team {
   virtual std::string describe(int rank) const;
 
   /// Tells rank 0 that this one cannot go on, and why, in one sentence: there, RankError is thrown as soon as it waits
-  /// for a message. Nothing may be sent afterwards. Returns whether rank 0 got it; a process returns only if it cannot
-  /// be ended by rank 0 any more, because that is silent.
+  /// for a message. Nothing may be sent afterwards. Returns whether rank 0 tells the user. With MPI, rank 0 then ends
+  /// all processes, so that another rank returns only if rank 0 is silent.
   virtual bool announce_failure(int /*exit_code*/, const std::string& /*sentence*/) noexcept { return false; }
   /// Ends the processes of all ranks, where they are processes: for rank 0, or another one if that is silent.
   virtual void end_all(int /*exit_code*/) noexcept {}
@@ -94,7 +94,6 @@ class Messages {
   struct Pending {
     Team::Ticket ticket;
     int rank;
-    bool receives;
   };
   void poll();
 
