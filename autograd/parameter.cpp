@@ -240,11 +240,12 @@ void ParameterStore::bind_gradients(Tensor flat) {
   }
 }
 
-Tensor& ParameterStore::gradients() {
+Tensor& ParameterStore::gradients(FlatRange range) {
   require_sealed();
   for (const auto& parameter : parameters_) {
-    if (!parameter->has_flat_gradient() || parameter->written_) continue;
-    clear(gradients_, parameter->offset_, parameter->offset_ + parameter->shape_.numel());
+    const std::int64_t begin = parameter->offset_, end = begin + parameter->shape_.numel();
+    if (!parameter->has_flat_gradient() || parameter->written_ || begin >= range.end || end <= range.begin) continue;
+    clear(gradients_, begin, end);
     parameter->written_ = true;
   }
   return gradients_;

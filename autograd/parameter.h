@@ -174,7 +174,9 @@ class ParameterStore {
 
   /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
   /// zeros first; then all count as written. Throws Error before seal().
-  Tensor& gradients();
+  Tensor& gradients() { return gradients(trainable()); }
+  /// The same, but does so only for parameters with elements in `range`: others may be undefined.
+  Tensor& gradients(FlatRange range);
   /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory. The
   /// gradients of ParamGroup::rows are dropped; gradients(), take_gradients() and set_gradients() leave them alone.
   /// `index` is that of the next backward pass among those whose gradients are summed (RowGradients::begin()).

@@ -35,6 +35,9 @@ struct RecomputeAccess {
     }
     return list;
   }
+  static void add_uses(Tape& outer, const Versions& of_last_node) {
+    for (const auto& [parameter, version] : of_last_node) outer.inner_uses_.emplace_back(parameter, outer.size() - 1);
+  }
 };
 
 namespace {
@@ -94,9 +97,11 @@ Tensor recompute(const Tensor& x, const Function& f) {
     RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
   }
   RecomputeAccess::report(*outer, tape);
-  replay.versions = RecomputeAccess::versions(tape);
+  const auto versions = replay.versions = RecomputeAccess::versions(tape);
   tape.clear();
-  return record("recompute", y, {x}, std::move(replay));
+  y = record("recompute", y, {x}, std::move(replay));
+  RecomputeAccess::add_uses(*outer, versions);
+  return y;
 }
 
 }  // namespace maki

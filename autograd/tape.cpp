@@ -121,6 +121,22 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
   }
 }
 
+std::vector<std::pair<const Parameter*, std::size_t>> Tape::first_uses() const {
+  auto uses = inner_uses_;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::uint32_t i = 0; i < nodes_[node].inputs; ++i) {
+      const Parameter* const parameter = inputs_[nodes_[node].first_input + i].parameter;
+      if (parameter != nullptr) uses.emplace_back(parameter, node);
+    }
+  }
+  std::ranges::sort(uses, [](const auto& a, const auto& b) {
+    return a.first != b.first ? std::less<>()(a.first, b.first) : a.second < b.second;
+  });
+  const auto repeated = std::ranges::unique(uses, {}, &std::pair<const Parameter*, std::size_t>::first);
+  uses.erase(repeated.begin(), repeated.end());
+  return uses;
+}
+
 void Tape::clear() {
   check(!running_, "tape: cannot be cleared while it runs backward");
   watched_.clear();
@@ -138,6 +154,7 @@ void Tape::release() noexcept {
   inputs_.clear();
   slots_.clear();
   deliveries_.clear();
+  inner_uses_.clear();
   arena_.reset();
   running_ = false;
   epoch_ = next_epoch();
@@ -162,13 +179,13 @@ Tape::BackwardGuard::~BackwardGuard() {
   tape.release();
 }
 
-void Tape::backward(const Tensor& loss, double scale) {
+void Tape::backward(const Tensor& loss, double scale, const Progress& progress) {
   const BackwardGuard unwinding(*this);
   check(loss.numel() == 1, "backward: the loss must have one element; got shape {}", loss.shape());
-  backward(loss, full(loss.shape(), loss.dtype(), scale));
+  backward(loss, full(loss.shape(), loss.dtype(), scale), progress);
 }
 
-void Tape::backward(const Tensor& output, const Tensor& cotangent) {
+void Tape::backward(const Tensor& output, const Tensor& cotangent, const Progress& progress) {
   BackwardGuard unwinding(*this);
   check(output.link().slot >= 0,
         "backward: the loss was not recorded; compute it inside a Recording, from at least one parameter that is not "
@@ -184,7 +201,10 @@ void Tape::backward(const Tensor& output, const Tensor& cotangent) {
   const ProductPrecision rounding(precision_);
   watched_epoch_ = epoch_;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
-  for (std::size_t node = nodes_.size(); node-- > 0;) run(node);
+  for (std::size_t node = nodes_.size(); node-- > 0;) {
+    run(node);
+    if (progress) progress(node);
+  }
   unwinding.succeeded = true;
 }
 

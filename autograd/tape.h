@@ -99,10 +99,14 @@ class Tape {
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
   /// sums would be incomplete, so if the gradient of a parameter on this tape was written, by this pass or an earlier
   /// one, all gradients of its store are cleared.
-  void backward(const Tensor& loss, double scale = 1);
+  ///
+  /// `progress` is called whenever the pass has left a node behind, with the index of the node, from the last to the
+  /// first; what it throws, backward() throws.
+  using Progress = std::function<void(std::size_t node)>;
+  void backward(const Tensor& loss, double scale = 1, const Progress& progress = {});
   /// Backward pass from an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have
   /// the output's type and number of elements. Throws Error, and clears the tape, as backward(loss) does.
-  void backward(const Tensor& output, const Tensor& cotangent);
+  void backward(const Tensor& output, const Tensor& cotangent, const Progress& progress = {});
 
   /// Makes the next backward pass keep the gradient of x, for gradient(). Returns a handle to the elements of x: the
   /// gradient covers only what is computed from this handle, so use the handle instead of x from then on. x may be any
@@ -144,6 +148,10 @@ class Tape {
   /// those.
   using Observer = std::function<void(const Observed& op)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
+
+  /// The parameters recorded so far, with the first node that uses each of them: the gradient of a parameter is
+  /// complete once backward() has left this node behind.
+  std::vector<std::pair<const Parameter*, std::size_t>> first_uses() const;
 
  private:
   friend class Grads;
@@ -231,6 +239,7 @@ class Tape {
   std::vector<Input> inputs_;
   std::vector<Slot> slots_;
   std::vector<Delivery> deliveries_;
+  std::vector<std::pair<const Parameter*, std::size_t>> inner_uses_;  // by the ops within a node of recompute()
   Arena arena_;
   std::vector<Watched> watched_;
   std::uint64_t epoch_ = 0, watched_epoch_ = 0;

@@ -37,7 +37,7 @@ class FlatOptimizer : public Optimizer {
 
  private:
   std::vector<MomentSpec> moments_of(const Parameter& parameter) const final;
-  bool is_elementwise(const Parameter&) const final { return true; }
+  bool updates_elements_of(const Parameter&) const final { return true; }
   void update(const OptimizerStep& step, FlatRange range) final;
 
   std::vector<FlatMoment> flat_moments_;

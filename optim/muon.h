@@ -31,7 +31,7 @@ class Muon final : public ParameterOptimizer {
 
  private:
   std::vector<MomentSpec> moments_of(const Parameter& parameter) const override;
-  bool is_elementwise(const Parameter& parameter) const override { return parameter.matrices() == 0; }
+  bool updates_elements_of(const Parameter& parameter) const override { return parameter.matrices() == 0; }
   void update_parameter(const OptimizerStep& step, ParameterUpdate& p) override;
 
   MuonOptions options_;

@@ -47,6 +47,19 @@ void round_values(ParameterStore& store) {
 
 }  // namespace
 
+std::vector<FlatRange> even_ranges(FlatRange range, int parts) {
+  const std::int64_t size = range.size(), block = kernels::kUpdateBlock;
+  std::vector<FlatRange> ranges;
+  std::int64_t begin = range.begin;
+  for (std::int64_t part = 1; part <= parts; ++part) {
+    const std::int64_t even = range.begin + size / parts * part + size % parts * part / parts;
+    const std::int64_t end = part == parts ? range.end : even / block * block;
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
+}
+
 std::vector<MomentLayout> Optimizer::moment_layouts() const {
   std::vector<MomentLayout> layouts;
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay, ParamGroup::rows}) {
@@ -74,23 +87,27 @@ void Optimizer::update_rows(double learning_rate, double grad_scale) {
   }
 }
 
-std::vector<FlatRange> Optimizer::divide(int parts) const {
-  const std::int64_t size = store_.trainable().size(), block = kernels::kUpdateBlock;
-  std::vector<FlatRange> ranges;
-  std::int64_t begin = 0;
-  for (std::int64_t part = 1; part <= parts; ++part) {
-    std::int64_t end = part == parts ? size : (size / parts * part + size % parts * part / parts) / block * block;
+bool Optimizer::is_elementwise() const {
+  return std::ranges::all_of(store_.parameters(), [this](const auto& parameter) {
+    return !parameter->has_flat_gradient() || updates_elements_of(*parameter);
+  });
+}
+
+std::vector<FlatRange> Optimizer::divide(FlatRange range, int parts) const {
+  std::vector<FlatRange> ranges = even_ranges(range, parts);
+  for (std::size_t part = 0; part + 1 < ranges.size(); ++part) {
+    std::int64_t& end = ranges[part].end;
     for (const auto& parameter : store_.parameters()) {
       const std::int64_t first = parameter->offset();
       const std::int64_t last = first + padded(parameter->shape().numel(), store_.dtype());
-      if (!parameter->has_flat_gradient() || end <= first || end >= last || is_elementwise(*parameter)) continue;
+      if (!parameter->has_flat_gradient() || end <= first || end >= last || updates_elements_of(*parameter)) continue;
       end = end - first < last - end ? first : last;
       break;
     }
     // A block of which two parts begin would have to be put together from three.
-    end = end / block == begin / block && part < parts ? begin : std::max(begin, end);
-    ranges.push_back({begin, end});
-    begin = end;
+    const std::int64_t begin = ranges[part].begin;
+    end = end / kernels::kUpdateBlock == begin / kernels::kUpdateBlock ? begin : std::max(begin, end);
+    ranges[part + 1].begin = end;
   }
   return ranges;
 }
@@ -120,9 +137,15 @@ void Optimizer::drop_other_shards() {
   const std::int64_t each = size_of(store_.dtype());
   for (std::size_t i = 0; i < moments_->size(); ++i) {
     const Moment& moment = (*moments_)[i];
-    const FlatRange all = part_of(moment, store_.trainable()), own = part_of(moment, shard_->range);
-    pages_[i].drop_pages(each * all.begin, each * own.begin);
-    pages_[i].drop_pages(each * own.end, each * all.end);
+    const FlatRange all = part_of(moment, store_.trainable());
+    std::int64_t end = all.begin;  // of the last range that is kept
+    for (const FlatRange& range : shard_->ranges) {
+      const FlatRange own = part_of(moment, range);
+      if (own.size() == 0) continue;
+      pages_[i].drop_pages(each * end, each * own.begin);
+      end = own.end;
+    }
+    pages_[i].drop_pages(each * end, each * all.end);
   }
 }
 
@@ -168,11 +191,13 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   moments();
   store_.gradients();
   store_.mark_changed();  // before the update, which may run out of memory when it has changed some values
-  update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1},
-         shard_ ? shard_->range : store_.trainable());
+  const OptimizerStep step{.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1};
   if (shard_) {
+    for (const FlatRange& range : shard_->ranges) update(step, range);
     shard_->share();
     store_.mark_changed();
+  } else {
+    update(step, store_.trainable());
   }
   round_values(store_);
   update_rows(learning_rate, grad_scale);

@@ -60,9 +60,13 @@ struct OptimizerStep {
 /// For several processes that train one model together: each has all values, updates a part of them, and keeps only the
 /// moments of that part.
 struct OptimizerShard {
-  FlatRange range;              ///< one of Optimizer::divide()
-  std::function<void()> share;  ///< called when its values have been updated; brings the other values up to date
+  std::vector<FlatRange> ranges;  ///< each one of Optimizer::divide(), in the order of the flat values
+  std::function<void()> share;    ///< called when its values have been updated; brings the other values up to date
 };
+
+/// Divides a range that begins with a block of kNormBlock elements into consecutive ones of nearly equal size; all but
+/// the last end with a block.
+std::vector<FlatRange> even_ranges(FlatRange range, int parts);
 
 /// Thread safety: none; an optimizer and its store must be used by one thread at a time.
 ///
@@ -93,15 +97,18 @@ class Optimizer {
   /// parameters disagree on may_be_negative of a moment, or if one declares a moment twice.
   std::vector<MomentLayout> moment_layouts() const;
 
-  /// Divides ParameterStore::trainable() into consecutive ranges, as equal as possible, each of which can be updated
-  /// without the others. A block of kNormBlock elements (optim/clip.h) belongs to two of them at most. Requires:
-  /// assign_offsets() was called on the store.
-  std::vector<FlatRange> divide(int parts) const;
-  /// From now on, step() updates of the flat gradients only those in the range of the shard, and no memory of moments
-  /// is used beyond it (their tensors have all elements). Tables are updated as before. Throws Error if there are
+  /// Whether all parameters with a flat gradient can be divided anywhere, because an update of one element looks at no
+  /// other.
+  bool is_elementwise() const;
+  /// Divides a range of ParameterStore::trainable() into consecutive ranges, as equal as possible, each of which can be
+  /// updated without the others. A block of kNormBlock elements (optim/clip.h) belongs to two of them at most.
+  /// Requires: assign_offsets() was called on the store; unless is_elementwise(), it is the whole range.
+  std::vector<FlatRange> divide(FlatRange range, int parts) const;
+  /// From now on, step() updates of the flat gradients only those in the ranges of the shard, and no memory of moments
+  /// is used beyond them (their tensors have all elements). Tables are updated as before. Throws Error if there are
   /// moments already.
   void keep_shard(OptimizerShard shard);
-  /// Sets the moments beyond that range to zero, and returns their memory, if the caller has written to them.
+  /// Sets the moments beyond these ranges to zero, and returns their memory, if the caller has written to them.
   void drop_other_shards();
   /// The elements of a moment's values that belong to parameters in a range of the flat values.
   static FlatRange part_of(const MomentLayout& moment, FlatRange range);
@@ -125,7 +132,7 @@ class Optimizer {
   virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
   /// Whether each element of a parameter is updated without a look at the others, so that a part of it can be. Its
   /// moments then have its shape.
-  virtual bool is_elementwise(const Parameter& parameter) const = 0;
+  virtual bool updates_elements_of(const Parameter& parameter) const = 0;
   /// Updates values and moments of this range. Moments are allocated, and no gradient of the store is left unwritten.
   virtual void update(const OptimizerStep& step, FlatRange range) = 0;
 

@@ -40,7 +40,7 @@ class ParameterOptimizer : public Optimizer {
   /// Updates one parameter of group `decay` or `no_decay`. Called in the order of the flat values: one after another,
   /// on the calling thread.
   virtual void update_parameter(const OptimizerStep& step, ParameterUpdate& parameter) = 0;
-  bool is_elementwise(const Parameter&) const override { return false; }
+  bool updates_elements_of(const Parameter&) const override { return false; }
 
  private:
   void update(const OptimizerStep& step, FlatRange range) final;

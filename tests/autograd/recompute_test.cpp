@@ -183,3 +183,32 @@ TEST_CASE("inspection names the op inside a recomputed part whose output or grad
   };
   REQUIRE_THAT(first_bad(2, spoils), ContainsSubstring("gradient of spoils"));
 }
+
+TEST_CASE("the gradient of a parameter is complete when backward has passed its first use, also within recompute()") {
+  for (const unsigned recomputed : {0U, 0b101U, 0b111U}) {
+    INFO("recomputed: " << recomputed);
+    Chain chain(3, 4);
+    Tape tape;
+    Tensor y;
+    {
+      const Recording on(tape, {.seed = 9, .step = 4});
+      y = linear(chain(recomputed), *chain.up[1]);  // its second use
+    }
+    const auto uses = tape.first_uses();
+    REQUIRE(uses.size() == chain.store.parameters().size());
+    std::vector<std::pair<const Parameter*, Tensor>> complete;
+    std::size_t next = tape.size();
+    tape.backward(y, full(y.shape(), y.dtype(), 1), [&](std::size_t node) {
+      REQUIRE(node == --next);
+      for (const auto& [parameter, first] : uses) {
+        if (first == node) complete.emplace_back(parameter, copy_of<float>(parameter->gradient()));
+      }
+    });
+    REQUIRE(next == 0);
+    REQUIRE(complete.size() == uses.size());
+    for (const auto& [parameter, gradient] : complete) {
+      INFO(parameter->name());
+      REQUIRE(same_bits(gradient, parameter->gradient()));
+    }
+  }
+}

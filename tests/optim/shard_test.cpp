@@ -55,7 +55,7 @@ TEST_CASE("an optimizer divides the parameters into parts that cover them, and d
     model.store.assign_offsets();
     for (const int parts : {1, 2, 3, 7, 40}) {
       INFO(name << ", " << parts << " parts");
-      const std::vector<FlatRange> ranges = model.optimizer->divide(parts);
+      const std::vector<FlatRange> ranges = model.optimizer->divide(model.store.trainable(), parts);
       REQUIRE(std::ssize(ranges) == parts);
       std::int64_t end = 0, last_block = -1;
       for (const FlatRange& range : ranges) {
@@ -71,56 +71,94 @@ TEST_CASE("an optimizer divides the parameters into parts that cover them, and d
       }
       REQUIRE(end == model.store.trainable().end);
     }
-    const std::vector<FlatRange> halves = model.optimizer->divide(2);
+    const std::vector<FlatRange> halves = model.optimizer->divide(model.store.trainable(), 2);
     REQUIRE(std::abs(halves[0].size() - halves[1].size()) < model.store.trainable().size() / 4);
   }
+}
+
+// What each of three parts updates: of two buckets, if elements can be updated one by one.
+std::vector<std::vector<FlatRange>> three_parts(const Model& model) {
+  const FlatRange all = model.store.trainable();
+  std::vector<FlatRange> buckets = {all};
+  if (model.optimizer->is_elementwise()) buckets = even_ranges(all, 2);
+  std::vector<std::vector<FlatRange>> parts(3);
+  for (const FlatRange& bucket : buckets) {
+    const std::vector<FlatRange> ranges = model.optimizer->divide(bucket, 3);
+    for (std::size_t part = 0; part < 3; ++part) parts[part].push_back(ranges[part]);
+  }
+  return parts;
+}
+
+// Sets a range to zero.
+void clear_part(Tensor& flat, FlatRange range) {
+  std::ranges::fill(
+      flat.values<float>().subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size())),
+      0.0F);
 }
 
 TEST_CASE("optimizers of parts do together what one does, bit for bit, and keep no other moments") {
   for (const auto& [name, make] : every_optimizer()) {
     Model whole(make);
     whole.store.seal(1);
-    for (const std::uint64_t number : {2, 3}) whole.step(number);
-    for (int rank = 0; rank < 3; ++rank) {
+    for (const std::uint64_t number : {2U, 3U}) whole.step(number);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
       INFO(name << ", part " << rank);
       Model part(make);
       part.store.seal(1);
-      const FlatRange own = part.optimizer->divide(3)[static_cast<std::size_t>(rank)];
+      const std::vector<FlatRange> own = three_parts(part)[rank];
       int shared = 0;
       part.optimizer->keep_shard({own, [&] { ++shared; }});
-      const Tensor before = copy_of<float>(part.store.values());
-      for (const std::uint64_t number : {2, 3}) part.step(number);
+      Tensor expected = copy_of<float>(part.store.values());
+      for (const std::uint64_t number : {2U, 3U}) part.step(number);
       REQUIRE(shared == 2);
-      REQUIRE(same_bits(part_of(part.store.values(), own), part_of(whole.store.values(), own)));
-      const FlatRange left{0, own.begin}, right{own.end, part.store.trainable().end};
-      REQUIRE(same_bits(part_of(part.store.values(), left), part_of(before, left)));
-      REQUIRE(same_bits(part_of(part.store.values(), right), part_of(before, right)));
+      for (const FlatRange& range : own) {
+        REQUIRE(same_bits(part_of(part.store.values(), range), part_of(whole.store.values(), range)));
+        std::ranges::copy(part_of(part.store.values(), range).values<float>(),
+                          expected.values<float>().begin() + range.begin);
+      }
+      const FlatRange all = part.store.trainable();
+      REQUIRE(same_bits(part_of(part.store.values(), all), part_of(expected, all)));
       for (std::size_t i = 0; i < part.optimizer->moments().size(); ++i) {
-        const Moment &mine = part.optimizer->moments()[i], &all = whole.optimizer->moments()[i];
-        const FlatRange kept = Optimizer::part_of(mine, own), flat = Optimizer::part_of(mine, part.store.trainable());
-        REQUIRE(same_bits(part_of(mine.values, kept), part_of(all.values, kept)));
-        if (flat.size() == 0) continue;
-        const std::int64_t begin = kept.size() > 0 ? kept.begin : flat.end;
-        REQUIRE(is_zero(part_of(mine.values, {flat.begin, begin})));
-        REQUIRE(is_zero(part_of(mine.values, {kept.size() > 0 ? kept.end : flat.end, flat.end})));
+        const Moment &mine = part.optimizer->moments()[i], &of_all = whole.optimizer->moments()[i];
+        Tensor others = copy_of<float>(mine.values);
+        for (const FlatRange& range : own) {
+          const FlatRange kept = Optimizer::part_of(mine, range);
+          REQUIRE(same_bits(part_of(mine.values, kept), part_of(of_all.values, kept)));
+          clear_part(others, kept);
+        }
+        REQUIRE(is_zero(part_of(others, Optimizer::part_of(mine, all))));
       }
       REQUIRE_THROWS_AS(part.optimizer->keep_shard({own, [] {}}), Error);
     }
   }
 }
 
-TEST_CASE("what was written to moments of other parts can be dropped") {
+TEST_CASE("what was written to moments of other parts can be dropped, before, between and after those of this one") {
   Model model(every_optimizer().front().second);
   model.store.seal(1);
-  const FlatRange own = model.optimizer->divide(2)[1];
+  const std::vector<FlatRange> quarters = even_ranges(model.store.trainable(), 5);
+  const std::vector<FlatRange> own = {quarters[1], quarters[3]};
   model.optimizer->keep_shard({own, [] {}});
   model.step(2);
   for (Moment& moment : model.optimizer->moments()) {
-    const Tensor before = copy_of<float>(part_of(moment.values, Optimizer::part_of(moment, own)));
-    std::ranges::fill(moment.values.values<float>().first(64), 1.0F);
+    const Tensor before = copy_of<float>(moment.values);
+    for (const std::size_t other : {0U, 2U, 4U}) {
+      const FlatRange range = Optimizer::part_of(moment, quarters[other]);
+      std::ranges::fill(moment.values.values<float>().subspan(static_cast<std::size_t>(range.begin),
+                                                              static_cast<std::size_t>(range.size())),
+                        1.0F);
+    }
     model.optimizer->drop_other_shards();
-    if (moment.values.numel() * 4 > 8192) REQUIRE(moment.values.at(0) == (own.begin * 4 >= 4096 ? 0 : 1));
-    REQUIRE(same_bits(part_of(moment.values, Optimizer::part_of(moment, own)), before));
+    for (const std::size_t part : {0U, 1U, 2U, 3U, 4U}) {
+      const FlatRange range = Optimizer::part_of(moment, quarters[part]);
+      if (range.size() == 0) continue;
+      INFO(moment.name << ", part " << part);
+      if (part % 2 == 1) {
+        REQUIRE(same_bits(part_of(moment.values, range), part_of(before, range)));
+      } else if (range.size() * 4 > 8192) {
+        REQUIRE(moment.values.at((range.begin + range.end) / 2) == 0);
+      }
+    }
   }
 }
 

@@ -98,8 +98,8 @@ TEST_CASE("each of several ranks needs its part of the moments, and what the tre
   const MemoryNeed alone = memory_needed(config, 65), four = memory_needed(config, 65, 4),
                    eight = memory_needed(config, 65, 8);
   REQUIRE(alone.buffers + alone.collected == 0);
-  REQUIRE(alone.gradients == 5 * eight.gradients);
-  REQUIRE(four.gradients == 3 * eight.gradients);
+  REQUIRE(alone.gradients == 4 * eight.gradients);
+  REQUIRE(four.gradients == 2 * eight.gradients);
   REQUIRE(four.moments == alone.moments / 4);
   REQUIRE(four.moments + four.collected == alone.moments);
   REQUIRE(four.buffers > alone.values / 4);

@@ -90,3 +90,20 @@ TEST_CASE("teams train with every optimizer and precision to the same bytes") {
     }
   }
 }
+
+// The model is large enough for several buckets (train/loop/team/buckets.h).
+TEST_CASE("teams that exchange gradients layer by layer train to the same bytes") {
+  const ThreadsScope one(1);
+  for (const std::int64_t micro_batches : {1, 3, 7}) {
+    Config config = small_model_config("gpt");
+    config.n_embd = 128;
+    config.n_layer = 8;
+    config.grad_accum = micro_batches;
+    config.recompute_blocks = micro_batches == 3;
+    const Outcome alone = trained_by(1, config);
+    for (const int ranks : {2, 3, 4}) {
+      INFO(micro_batches << " micro-batches, " << ranks << " ranks");
+      REQUIRE(trained_by(ranks, config) == alone);
+    }
+  }
+}

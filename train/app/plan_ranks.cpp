@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 65536;
 
-StepWork work_of(const Config& config, const TrainableModel& model) {
-  return {.trained = std::max<std::int64_t>(1, model.store.trainable().size()),
-          .bytes_of_one = size_of(config.dtype),
-          .micro_batches = config.grad_accum};
-}
-
 // 1, 2, 4, … and all.
 std::vector<std::int64_t> shown_ranks(std::int64_t ranks) {
   std::vector<std::int64_t> list;
@@ -63,7 +57,7 @@ Config RankStepTimer::divided(Config config) const { return divided_among_ranks(
 StepTime RankStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
   vocab_ = vocab;
   Config own = divided(config);
-  const StepCost cost = step_cost(work_of(own, TrainableModel(own, vocab)), ranks_, network_);
+  const StepCost cost = step_cost(step_work(TrainableModel(own, vocab), own.grad_accum), ranks_, network_);
   own.grad_accum = cost.micro_batches;
   StepTime time = MeasuredStepTimer().time_step(own, vocab);
   time.seconds += cost.network_seconds;
@@ -73,7 +67,7 @@ StepTime RankStepTimer::time_step(const Config& config, const VocabSizes& vocab)
 
 // A step of three micro-batches takes as long as one of one micro-batch, and two micro-batches.
 StepWork RankStepTimer::measured_work(const Config& config) {
-  StepWork work = work_of(config, TrainableModel(config, *vocab_));
+  StepWork work = step_work(TrainableModel(config, *vocab_), config.grad_accum);
   const auto seconds = [&](std::int64_t micro_batches) {
     Config timed = config;
     timed.grad_accum = micro_batches;

@@ -63,10 +63,7 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, std::
     need.trained += parameter->trainable() ? parameter->shape().numel() : 0;
   need.values = store.range(ParamGroup::frozen).end * size;
   if (keeps_rounded_weights(c)) need.rounded_values = store.rounded_values_bytes();
-  const StepCost step = step_cost({.trained = std::max<std::int64_t>(1, store.trainable().size()),
-                                   .bytes_of_one = size,
-                                   .micro_batches = c.grad_accum},
-                                  ranks);
+  const StepCost step = step_cost(step_work(trainable, c.grad_accum), ranks);
   need.gradients = step.gradients * trained;
   need.buffers = step.buffer_bytes;
   for (const MomentLayout& moment : trainable.optimizer->moment_layouts()) {

@@ -98,8 +98,10 @@ void Trainer::move_state(bool to_leader) {
   for (int rank = 1; rank < team_.size(); ++rank) {
     if (!team_.leads() && rank != team_.rank()) continue;
     for (Moment& moment : optimizer().moments()) {
-      const FlatRange part = Optimizer::part_of(moment, gradients_.parts()[static_cast<std::size_t>(rank)]);
-      move(rank, bytes_of_range(moment.values, part.begin, part.end));
+      for (const FlatRange& range : gradients_.parts_of(rank)) {
+        const FlatRange part = Optimizer::part_of(moment, range);
+        move(rank, bytes_of_range(moment.values, part.begin, part.end));
+      }
     }
     if (!carried_.any()) continue;
     const std::int64_t begin = micro[static_cast<std::size_t>(rank)], end = micro[static_cast<std::size_t>(rank) + 1];

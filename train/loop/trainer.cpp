@@ -56,36 +56,39 @@ void Trainer::set_phases(std::vector<Phase> phases) {
   schedule_ = lr_phases(config_);
 }
 
-// Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
-double Trainer::run_micro_batch(std::int64_t micro, double scale) {
+// The sum of the losses of one micro-batch, recorded.
+Tensor Trainer::loss_of(std::int64_t micro) {
   task_.fill(steps_, micro, batch_);
   const ProductPrecision precision(model().precision);
-  const Tensor loss = [&] {
-    const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
-                                            .step = static_cast<std::uint64_t>(steps_),
-                                            .micro_batch = static_cast<std::uint64_t>(micro)});
-    return model().loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true},
-                        carried_.of(micro));
-  }();
-  tape_.backward(loss, scale);
-  return loss.item();
+  const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
+                                          .step = static_cast<std::uint64_t>(steps_),
+                                          .micro_batch = static_cast<std::uint64_t>(micro)});
+  return model().loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true},
+                      carried_.of(micro));
 }
 
-// The sum of the losses of all micro-batches, in their order; nullopt if a rank is to stop.
+// The sum of the losses of all micro-batches, in their order, whose gradients are then added; nullopt if a rank is to
+// stop. The last backward pass of each rank is part of the exchange, so that all must have decided before it.
 std::optional<double> Trainer::sum_micro_batches(double scale, const StopRequest& stop) {
   const FlatRange own = gradients_.own();
   bool stops = stop.requested();
   std::optional<std::string> failed;
+  Tensor loss;
+  tape_.clear();  // what a step that was abandoned has left
   try {
     for (std::int64_t i = own.begin; i < own.end && !stops; ++i) {
-      losses_[static_cast<std::size_t>(i)] = run_micro_batch(i, scale);
+      loss = loss_of(i);
+      losses_[static_cast<std::size_t>(i)] = loss.item();
+      if (i + 1 == own.end) break;
+      tape_.backward(loss, scale);
       gradients_.add();
-      stops = i + 1 < own.end && stop.requested();
+      stops = stop.requested();
     }
   } catch (const CorpusError& error) {
     failed = error.what();
   }
   if (!all_go_on(team_, stops, failed)) return std::nullopt;
+  gradients_.finish(tape_, loss, scale);
   if (team_.size() > 1) {
     Bounds bounds = even_bounds(config_.grad_accum, team_.size());
     for (std::int64_t& bound : bounds) bound *= std::int64_t{sizeof(double)};
@@ -107,7 +110,6 @@ std::optional<StepReport> Trainer::run_step(double rate, const StopRequest& stop
   gradients_.begin();
   const auto sum = sum_micro_batches(scale, stop);
   if (!sum) return std::nullopt;
-  gradients_.finish();
 
   const double loss = *sum * scale, norm = gradients_.norm();
   if (!std::isfinite(loss)) diverged("loss", loss, scale, rewind);
@@ -129,7 +131,7 @@ void Trainer::diverged(const char* what, double value, double scale, CarriedStat
   tape_.inspect(true);
   const FlatRange own = gradients_.own();
   for (std::int64_t micro = own.begin; micro < own.end && tape_.first_non_finite().empty(); ++micro)
-    run_micro_batch(micro, scale);
+    tape_.backward(loss_of(micro), scale);
   std::string culprit;
   for (const std::string& found : gather_all(team_, tape_.first_non_finite())) {
     if (culprit.empty()) culprit = found;

@@ -114,7 +114,7 @@ class Trainer {
   void obey(const Order& order, const StopRequest& asked);
   std::optional<double> sum_micro_batches(double scale, const StopRequest& stop);
   std::optional<StepReport> run_step(double rate, const StopRequest& stop);
-  double run_micro_batch(std::int64_t micro, double scale);
+  Tensor loss_of(std::int64_t micro);
   void share_all_values();
   void move_state(bool to_leader);
   double finite_loss(const MeanLoss& loss) const;

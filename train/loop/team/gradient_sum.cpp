@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
-#include "autograd/core/parallel.h"
 #include "optim/clip.h"
+#include "train/loop/team/buckets.h"
 
 namespace maki {
 namespace {
@@ -44,103 +43,18 @@ void add_all(const std::string& bytes, std::int64_t cols, DType dtype, RowGradie
   }
 }
 
-// Sends each rank its range of the roots of this one, and adds what the others send of the range of this one to its
-// roots.
-template <class T>
-class RangeSum {
- public:
-  /// `levels`: of the subtrees of each rank; `ranges`: one of each rank; `roots`: those of this rank, of whose range
-  /// the sum takes the place.
-  RangeSum(Team& team, const std::vector<std::vector<int>>& levels, const std::vector<FlatRange>& ranges,
-           std::vector<T*> roots)
-      : team_(team), levels_(levels), ranges_(ranges), roots_(std::move(roots)) {
-    for (const std::vector<int>& of_rank : levels) subtrees_ += std::ssize(of_rank);
-    for (const FlatRange& range : ranges_) longest_ = std::max(longest_, range.size());
-    size_ = received_elements(sizeof(T), subtrees_, longest_);
-  }
+std::byte* memory_of(Tensor& flat) {
+  return dispatch(flat.dtype(), [&]<class T>() { return reinterpret_cast<std::byte*>(flat.data<T>()); });
+}
 
-  // Two chunks are under way: while one is added, the next is sent.
-  void run(T* sum) {
-    std::unique_ptr<Chunk> before;
-    for (std::int64_t begin = 0; begin < longest_; begin += size_) {
-      auto chunk = std::make_unique<Chunk>(team_, begin, empty({size_ * subtrees_}, dtype_of<T>()));
-      start(*chunk);
-      if (before != nullptr) add(*before, sum);
-      before = std::move(chunk);
-    }
-    if (before != nullptr) add(*before, sum);
-  }
+Tensor add_in_place(Tensor left, Tensor right) {
+  add_to_left(left.dtype(), left.numel(), memory_of(left), memory_of(right));
+  return left;
+}
 
- private:
-  // A part of the range of every rank, which begins there at this element; and of this rank's own, the terms of the
-  // sum, by rank and subtree, with the memory of those that are received.
-  struct Chunk {
-    Chunk(Team& team, std::int64_t first, Tensor memory) : begin(first), received(std::move(memory)), messages(team) {}
-    std::int64_t begin;
-    Tensor received;
-    std::vector<T*> terms;
-    Messages messages;
-  };
-
-  FlatRange part(int rank, const Chunk& chunk) const {
-    const FlatRange range = ranges_[static_cast<std::size_t>(rank)];
-    const std::int64_t first = std::min(range.begin + chunk.begin, range.end);
-    return {first, std::min(first + size_, range.end)};
-  }
-
-  void start(Chunk& chunk) {
-    const FlatRange own = part(team_.rank(), chunk);
-    T* into = chunk.received.template data<T>();
-    for (int rank = 0; rank < team_.size(); ++rank) {
-      for (std::size_t i = 0; i < levels_[static_cast<std::size_t>(rank)].size(); ++i) {
-        chunk.terms.push_back(rank == team_.rank() ? roots_[i] + own.begin : into);
-        if (rank == team_.rank()) continue;
-        chunk.messages.receive(rank, std::as_writable_bytes(std::span(into, static_cast<std::size_t>(own.size()))));
-        into += own.size();
-      }
-    }
-    for (int step = 1; step < team_.size(); ++step) {
-      const int rank = (team_.rank() + step) % team_.size();
-      const FlatRange range = part(rank, chunk);
-      for (const T* const root : roots_)
-        chunk.messages.send(rank, std::as_bytes(std::span(root + range.begin, static_cast<std::size_t>(range.size()))));
-    }
-  }
-
-  void add(Chunk& chunk, T* sum) {
-    chunk.messages.wait();
-    const FlatRange own = part(team_.rank(), chunk);
-    const auto add_to_left = [length = own.size()](T* left, const T* right) {
-      parallel_ranges(length, 1, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) left[i] += right[i];
-      });
-      return left;
-    };
-    SumTree<T*> tree;
-    std::size_t term = 0;
-    for (const std::vector<int>& levels : levels_) {
-      for (const int level : levels) tree.push(chunk.terms[term++], add_to_left, level);
-    }
-    const T* const total = tree.total(add_to_left);
-    if (total != sum + own.begin) std::copy_n(total, own.size(), sum + own.begin);
-  }
-
-  Team& team_;
-  const std::vector<std::vector<int>>& levels_;
-  const std::vector<FlatRange>& ranges_;
-  std::vector<T*> roots_;
-  std::int64_t subtrees_ = 0, longest_ = 0, size_ = 0;
-};
+FlatRange range_of(const RangeSum::Parts& bucket) { return {bucket.front().begin, bucket.back().end}; }
 
 }  // namespace
-
-std::int64_t received_elements(std::int64_t bytes_of_one, std::int64_t subtrees, std::int64_t longest_part) {
-  constexpr std::int64_t kCached = 2 << 20;   // of all subtrees: as many bytes as stay in a cache until they are added
-  constexpr std::int64_t kMessage = 1 << 17;  // bytes of a message that take longer than its latency
-  constexpr std::int64_t kMost = 64 << 20;    // of all subtrees: little beside a model that thousands of ranks train
-  const std::int64_t bytes = std::max(kCached / subtrees, std::min(kMessage, kMost / subtrees));
-  return std::clamp<std::int64_t>(longest_part, 1, bytes / bytes_of_one);
-}
 
 GradientSum::GradientSum(Team& team, TrainableModel& model, std::int64_t micro_batches)
     : team_(team), store_(model.store) {
@@ -149,8 +63,35 @@ GradientSum::GradientSum(Team& team, TrainableModel& model, std::int64_t micro_b
     levels_.push_back(subtree_levels({bounds[rank], bounds[rank + 1]}));
   const auto rank = static_cast<std::size_t>(team.rank());
   own_ = {bounds[rank], bounds[rank + 1]};
-  parts_ = model.optimizer->divide(team.size());
-  if (team.size() > 1) model.optimizer->keep_shard({parts_[rank], [this] { share_values(); }});
+  if (team.size() == 1) return;
+  divide(*model.optimizer);
+  model.optimizer->keep_shard({parts_of(team.rank()), [this] { share_values(); }});
+  sum_.emplace(team, levels_, buckets_, store_.dtype());
+}
+
+void GradientSum::divide(const Optimizer& optimizer) {
+  const std::int64_t trained = store_.trainable().size();
+  const FlatRange layers = optimizer.is_elementwise() ? gradients_of_layers(store_) : FlatRange{};
+  for (const FlatRange& bucket : exchange_buckets(layers, trained, size_of(store_.dtype()), team_.size()))
+    buckets_.push_back(optimizer.divide(bucket, team_.size()));
+  std::vector<RangeSum::Parts> in_order = buckets_;
+  std::ranges::sort(in_order, {}, [](const RangeSum::Parts& bucket) { return bucket.front().begin; });
+  for (const RangeSum::Parts& bucket : in_order) {
+    for (int rank = 0; rank < team_.size(); ++rank) {
+      const FlatRange range = bucket[static_cast<std::size_t>(rank)];
+      const bool last = &bucket == &in_order.back() && rank + 1 == team_.size();
+      const std::int64_t end = last ? range.end : range.end / kNormBlock * kNormBlock;
+      pieces_.push_back({range, {range.begin / kNormBlock * kNormBlock, end}, rank});
+    }
+  }
+}
+
+std::vector<FlatRange> GradientSum::parts_of(int rank) const {
+  std::vector<FlatRange> ranges;
+  for (const Piece& piece : pieces_) {
+    if (piece.rank == rank) ranges.push_back(piece.range);
+  }
+  return ranges;
 }
 
 void GradientSum::begin() {
@@ -158,32 +99,68 @@ void GradientSum::begin() {
   tree_.begin(own_.begin);
 }
 
-// The only gradient of this rank stays where it is.
-void GradientSum::add() {
-  if (own_.size() > 1) tree_.add(store_.take_gradients());
-}
+void GradientSum::add() { tree_.push(store_.take_gradients(), add_in_place); }
 
-void GradientSum::finish() {
+void GradientSum::finish(Tape& tape, const Tensor& last_loss, double scale) {
   if (team_.size() > 1) {
-    finish_flat();
+    exchange(tape, last_loss, scale);
     finish_rows();
-  } else if (own_.size() > 1) {
-    store_.set_gradients(tree_.take());
+    return;
   }
+  tape.backward(last_loss, scale);
+  if (own_.size() == 1) return;
+  tree_.push(store_.gradients(), add_in_place);
+  store_.set_gradients(tree_.total(add_in_place));
+  tree_.begin();
 }
 
 // The sum is made where the first root of this rank is, which becomes the gradient of the store.
-void GradientSum::finish_flat() {
-  std::vector<Tensor> roots;
-  for (const auto& root : tree_.roots()) roots.push_back(root.sum);
+void GradientSum::exchange(Tape& tape, const Tensor& last_loss, double scale) {
+  Tensor sum = tree_.roots().empty() ? store_.gradients(FlatRange()) : tree_.roots().front().sum;
+  if (own_.size() == 0) {
+    sum_->begin({}, memory_of(store_.gradients()));
+  } else {
+    sum_->begin(add_last({}), memory_of(sum));
+    const std::vector<std::size_t> nodes = last_nodes(tape);
+    std::size_t complete = 0;
+    tape.backward(last_loss, scale, [&](std::size_t node) {
+      for (; complete < nodes.size() && nodes[complete] >= node; ++complete) add_last(range_of(buckets_[complete]));
+      sum_->advance(complete);
+    });
+  }
+  sum_->finish();
+  if (own_.size() > 1) store_.set_gradients(sum);
   tree_.begin();
-  if (!roots.empty()) store_.set_gradients(roots.front());
-  if (own_.size() == 1) roots.push_back(store_.gradients());
-  dispatch(store_.dtype(), [&]<class T>() {
-    std::vector<T*> memory;
-    for (Tensor& root : roots) memory.push_back(root.data<T>());
-    RangeSum<T>(team_, levels_, parts_, std::move(memory)).run(store_.gradients().data<T>());
-  });
+}
+
+// Adds the gradient of the last micro-batch, which is complete in this range, to the roots of the others. Returns where
+// the roots are.
+std::vector<std::byte*> GradientSum::add_last(FlatRange range) {
+  const auto add = [&](std::byte* left, std::byte* right) {
+    const std::int64_t begin = range.begin * size_of(store_.dtype());
+    add_to_left(store_.dtype(), range.size(), left + begin, right + begin);
+    return left;
+  };
+  SumTree<std::byte*> tree;
+  tree.begin(own_.begin);
+  for (auto& root : tree_.roots()) tree.push(memory_of(root.sum), add, root.level);
+  tree.push(memory_of(store_.gradients(range)), add);
+  std::vector<std::byte*> roots;
+  for (const auto& root : tree.roots()) roots.push_back(root.sum);
+  return roots;
+}
+
+// For each bucket, the node after which the backward pass changes none of its gradients.
+std::vector<std::size_t> GradientSum::last_nodes(const Tape& tape) const {
+  std::vector<std::size_t> nodes(buckets_.size(), tape.size());
+  for (const auto& [parameter, node] : tape.first_uses()) {
+    const std::int64_t begin = parameter->offset(), end = begin + parameter->shape().numel();
+    for (std::size_t i = 0; i < nodes.size() && parameter->has_flat_gradient(); ++i) {
+      const FlatRange bucket = range_of(buckets_[i]);
+      if (begin < bucket.end && bucket.begin < end) nodes[i] = std::min(nodes[i], node);
+    }
+  }
+  return nodes;
 }
 
 void GradientSum::finish_rows() {
@@ -198,28 +175,20 @@ void GradientSum::finish_rows() {
   }
 }
 
-// The blocks whose squares a rank sums: those that end in its part.
-FlatRange GradientSum::blocks(int rank) const {
-  const FlatRange range = part(rank);
-  const bool last = rank + 1 == team_.size();
-  return {range.begin / kNormBlock * kNormBlock, last ? range.end : range.end / kNormBlock * kNormBlock};
-}
-
 // Where a part begins within a block, its rank gets the beginning of the block from the rank before it.
 void GradientSum::complete_blocks() {
   Messages messages(team_);
-  int before = 0;  // the last rank whose part has elements
-  for (int rank = 0; rank < team_.size(); ++rank) {
-    const FlatRange head{blocks(rank).begin, part(rank).begin};
-    if (blocks(rank).size() > 0 && head.size() > 0 && (rank == team_.rank() || before == team_.rank())) {
-      dispatch(store_.dtype(), [&]<class T>() {
-        const std::span<T> values = store_.gradients().values<T>().subspan(static_cast<std::size_t>(head.begin),
-                                                                           static_cast<std::size_t>(head.size()));
-        if (rank == team_.rank()) messages.receive(before, std::as_writable_bytes(values));
-        if (before == team_.rank()) messages.send(rank, std::as_bytes(values));
-      });
+  const Piece* before = nullptr;  // the last one that has elements
+  for (const Piece& piece : pieces_) {
+    const FlatRange head{piece.blocks.begin, piece.range.begin};
+    if (piece.blocks.size() > 0 && head.size() > 0 && before->rank != piece.rank) {
+      const std::int64_t each = size_of(store_.dtype());
+      const std::span<std::byte> bytes(memory_of(store_.gradients()) + each * head.begin,
+                                       static_cast<std::size_t>(each * head.size()));
+      if (piece.rank == team_.rank()) messages.receive(before->rank, bytes);
+      if (before->rank == team_.rank()) messages.send(piece.rank, bytes);
     }
-    if (part(rank).size() > 0) before = rank;
+    if (piece.range.size() > 0) before = &piece;
   }
   messages.wait();
 }
@@ -228,25 +197,50 @@ double GradientSum::norm() {
   if (team_.size() == 1) return grad_norm(store_);
   complete_blocks();
   std::vector<double> squares(static_cast<std::size_t>((store_.trainable().size() + kNormBlock - 1) / kNormBlock));
-  Bounds bounds;
-  for (int rank = 0; rank < team_.size(); ++rank)
-    bounds.push_back(blocks(rank).begin / kNormBlock * std::int64_t{sizeof(double)});
-  bounds.push_back(std::ssize(squares) * std::int64_t{sizeof(double)});
-  const FlatRange own = blocks(team_.rank());
-  if (own.size() > 0) {
-    const std::vector<double> sums = squares_of_blocks(store_.gradients().slice_flat(own.begin, Shape{own.size()}));
-    std::ranges::copy(sums, squares.begin() + own.begin / kNormBlock);
+  for (const Piece& piece : pieces_) {
+    if (piece.rank != team_.rank() || piece.blocks.size() == 0) continue;
+    const Tensor own = store_.gradients().slice_flat(piece.blocks.begin, Shape{piece.blocks.size()});
+    std::ranges::copy(squares_of_blocks(own), squares.begin() + piece.blocks.begin / kNormBlock);
   }
-  gather_all(team_, raw_bytes(squares), bounds);
+  gather(raw_bytes(squares), [](const Piece& piece) {
+    constexpr auto kEach = std::int64_t{sizeof(double)};
+    return FlatRange{kEach * (piece.blocks.begin / kNormBlock),
+                     kEach * ((piece.blocks.end + kNormBlock - 1) / kNormBlock)};
+  });
   return norm_of_blocks(squares);
 }
 
 // Gives each rank the values of the parameters that the others have updated.
 void GradientSum::share_values() {
+  const std::int64_t each = size_of(store_.dtype());
   Tensor& values = store_.values();
-  Bounds bounds = {0};
-  for (const FlatRange& part : parts_) bounds.push_back(part.end * size_of(store_.dtype()));
-  dispatch(values.dtype(), [&]<class T>() { gather_all(team_, std::as_writable_bytes(values.values<T>()), bounds); });
+  gather({memory_of(values), static_cast<std::size_t>(each * values.numel())}, [each](const Piece& piece) {
+    return FlatRange{each * piece.range.begin, each * piece.range.end};
+  });
+}
+
+// Every rank has the bytes of its pieces, and gets the others. Rank r begins with its successor, so that no rank is
+// sent everything at once.
+template <class BytesOf>
+void GradientSum::gather(std::span<std::byte> all, const BytesOf& bytes_of) {
+  Messages messages(team_);
+  const auto bytes = [&](const Piece& piece) {
+    const FlatRange range = bytes_of(piece);
+    return all.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
+  };
+  const auto each_of = [&](int rank, const auto& use) {
+    for (auto i = static_cast<std::size_t>(rank); i < pieces_.size(); i += static_cast<std::size_t>(team_.size()))
+      use(bytes(pieces_[i]));
+  };
+  for (int step = 1; step < team_.size(); ++step) {
+    const int from = (team_.rank() + team_.size() - step) % team_.size();
+    each_of(from, [&](std::span<std::byte> piece) { messages.receive(from, piece); });
+  }
+  for (int step = 1; step < team_.size(); ++step) {
+    const int to = (team_.rank() + step) % team_.size();
+    each_of(team_.rank(), [&](std::span<std::byte> piece) { messages.send(to, piece); });
+  }
+  messages.wait();
 }
 
 }  // namespace maki

@@ -3,23 +3,26 @@
 // ranks.
 //
 // A rank has the micro-batches of a contiguous range, and adds their gradients to the roots of complete subtrees. The
-// flat gradient is divided among the ranks as the optimizer divides its work: each rank receives its part of the roots
-// of all others, adds them in the order of the tree, and updates that part of the parameters, whose new values the
+// flat gradient is divided among the ranks as the optimizer divides its work: each rank receives its parts of the roots
+// of all others, adds them in the order of the tree, and updates these parts of the parameters, whose new values the
 // ranks then send each other. That is a reduce-scatter and an all-gather, the same bytes as an all-reduce, and each
-// rank needs only its part of the moments (Rajbhandari et al. 2020, arXiv:1910.02054, stage 1).
+// rank needs only its parts of the moments (Rajbhandari et al. 2020, arXiv:1910.02054, stage 1). The exchange begins
+// with the backward pass of the last micro-batch of a rank, bucket by bucket (train/loop/team/buckets.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "train/loop/gradient_tree.h"
+#include "autograd/core/sum_tree.h"
+#include "autograd/tape.h"
+#include "train/loop/team/range_sum.h"
 #include "train/loop/team/team.h"
 #include "train/run/trainable_model.h"
 
 namespace maki {
-
-/// How many elements of each subtree a rank receives at once, of a part of at most `longest_part` elements.
-std::int64_t received_elements(std::int64_t bytes_of_one, std::int64_t subtrees, std::int64_t longest_part);
 
 class GradientSum {
  public:
@@ -31,31 +34,45 @@ class GradientSum {
   FlatRange own() const { return own_; }
   /// A step begins: nothing has been added yet.
   void begin();
-  /// Takes what the store has as the gradient of the next micro-batch of this rank.
+  /// Takes what the store has as the gradient of the next micro-batch of this rank, which is not its last.
   void add();
-  /// Adds the gradients of all ranks. The store then has the sum, as far as the optimizer and norm() of this rank need
-  /// it, and of tables the whole sum. Called by all ranks together, as the functions below.
-  void finish();
+  /// Runs backward through the last micro-batch of this rank, if it has any, and adds the gradients of all ranks. The
+  /// store then has the sum, as far as the optimizer and norm() of this rank need it, and of tables the whole sum.
+  /// Called by all ranks together, as the functions below. Requires: no rank stops any more; between two ranks, no
+  /// messages are under way.
+  void finish(Tape& tape, const Tensor& last_loss, double scale);
   /// The norm of the whole gradient (optim/clip.h).
   double norm();
 
-  /// The parts of the flat values that the ranks update.
-  const std::vector<FlatRange>& parts() const { return parts_; }
+  /// The parts of the flat values that a rank updates, in their order.
+  std::vector<FlatRange> parts_of(int rank) const;
 
  private:
+  // A part of a bucket.
+  struct Piece {
+    FlatRange range;
+    FlatRange blocks;  // whose squares its rank sums: those that end in it
+    int rank;
+  };
+
+  void divide(const Optimizer& optimizer);
+  void exchange(Tape& tape, const Tensor& last_loss, double scale);
+  std::vector<std::byte*> add_last(FlatRange range);
+  std::vector<std::size_t> last_nodes(const Tape& tape) const;
+  template <class BytesOf>
+  void gather(std::span<std::byte> all, const BytesOf& bytes_of);
   void share_values();
-  void finish_flat();
   void finish_rows();
-  FlatRange part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
-  FlatRange blocks(int rank) const;
   void complete_blocks();
 
   Team& team_;
   ParameterStore& store_;
   FlatRange own_;
   std::vector<std::vector<int>> levels_;  // of the subtrees of each rank
-  std::vector<FlatRange> parts_;
-  GradientTree tree_;
+  std::vector<RangeSum::Parts> buckets_;  // in the order of their exchange; empty without other ranks, as is the next
+  std::vector<Piece> pieces_;             // in the order of the flat values: of each bucket one for every rank
+  SumTree<Tensor> tree_;
+  std::optional<RangeSum> sum_;
 };
 
 }  // namespace maki

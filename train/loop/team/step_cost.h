@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "train/run/trainable_model.h"
+
 namespace maki {
 
 /// How long messages take: a rank sends one after the other, and each takes the first number and, for each of its
@@ -17,11 +19,15 @@ struct NetworkSpeed {
 /// The work of a step, whoever does it.
 struct StepWork {
   std::int64_t trained = 1;            ///< numbers in the flat gradient; tables of n-grams are not part of this model
+  FlatRange layers = {};               ///< of these, what is exchanged during the backward pass (buckets.h)
   std::int64_t bytes_of_one = 4;       ///< of such a number
   std::int64_t micro_batches = 1;      ///< of all ranks together
   double seconds_per_micro_batch = 0;  ///< on one rank
   double seconds_per_update = 0;       ///< of all parameters, on one rank
 };
+
+/// The work of a step of a model, without times.
+StepWork step_work(const TrainableModel& model, std::int64_t micro_batches);
 
 struct StepCost {
   std::int64_t micro_batches = 0;  ///< of the rank that has most
@@ -29,7 +35,8 @@ struct StepCost {
   std::int64_t messages = 0;       ///< that the busiest rank sends; no rank receives more bytes than it sends
   std::int64_t bytes = 0;          ///< in these messages
   std::int64_t buffer_bytes = 0;   ///< in which a rank adds what it receives
-  double compute_seconds = 0, network_seconds = 0;
+  double compute_seconds = 0;
+  double network_seconds = 0;  ///< in which no rank computes
 
   double seconds() const { return compute_seconds + network_seconds; }
 };

@@ -61,8 +61,9 @@ void Messages::receive(int from, std::span<std::byte> into) {
   }
 }
 
-void Messages::poll() {
+bool Messages::arrived() {
   std::erase_if(pending_, [&](const Pending& message) { return team_.finished(message.ticket); });
+  return pending_.empty();
 }
 
 // Most messages arrive within microseconds, and a core that is shared with another rank must not be kept from it.
@@ -72,7 +73,7 @@ void Messages::wait() {
   constexpr auto kLongestPause = 1s;  // between two looks: if more has passed, this process itself was stopped
   auto last = Team::Clock::now();
   Team::Clock::duration waited{};
-  for (poll(); !pending_.empty(); poll()) {
+  while (!arrived()) {
     if (waited > kYield) {
       std::this_thread::sleep_for(kSleep);
     } else if (waited > kSpin) {

@@ -89,13 +89,14 @@ class Messages {
   void receive(int from, std::span<std::byte> into);
   /// Waits for all. Throws RankError if a rank has failed, or is not heard of for too long.
   void wait();
+  /// Whether wait() would return at once. With MPI, messages move only during calls of this and of wait().
+  bool arrived();
 
  private:
   struct Pending {
     Team::Ticket ticket;
     int rank;
   };
-  void poll();
 
   Team& team_;
   std::vector<Pending> pending_;
