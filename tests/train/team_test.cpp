@@ -30,6 +30,8 @@ Outcome lead(Trainer& trainer) {
     if (step == 2) {
       const EvalReport report = trainer.evaluate().value();
       outcome.reported.push_back(report.train_loss);
+      outcome.reported.push_back(report.val_loss.value_or(-1));
+      outcome.reported.push_back(report.val_accuracy.value_or(-1));
     }
     const StepReport report = trainer.step().value();
     outcome.reported.push_back(report.loss);

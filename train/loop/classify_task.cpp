@@ -83,13 +83,13 @@ void add_confusion(const Confusion& counts, const std::vector<std::string>& labe
 }
 
 // The numbers of texts that were answered rightly, and of all.
-std::pair<std::int64_t, std::int64_t> correct_of(const Confusion& counts) {
-  std::int64_t correct = 0, texts = 0;
+Answers answers_of(const Confusion& counts) {
+  Answers answers;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    correct += counts[i][i];
-    for (const std::int64_t count : counts[i]) texts += count;
+    answers.right += counts[i][i];
+    for (const std::int64_t count : counts[i]) answers.all += count;
   }
-  return {correct, texts};
+  return answers;
 }
 
 }  // namespace
@@ -154,31 +154,30 @@ std::string ClassifyTask::describe_data() const {
 
 std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }
 
-ClassifyTask::Confusion ClassifyTask::predictions(const Model& model, std::int64_t taken,
-                                                  const StopRequest& stop) const {
-  const Encoder& encoder = *model.as_encoder();
+void ClassifyTask::add_answers(const Model& model, std::int64_t i, Confusion& counts) const {
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
-  Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
-  for (std::int64_t i = 0; i < taken && !stop.requested(); ++i) {
-    Batch batch;
-    fill_eval(Part::val, spread_index(i, taken, eval_batches(Part::val)), batch);
-    count_predictions(encoder, batch, counts);
-  }
-  return counts;
+  Batch batch;
+  fill_eval(Part::val, i, batch);
+  count_predictions(*model.as_encoder(), batch, counts);
 }
 
-std::optional<double> ClassifyTask::accuracy(const Model& model, std::int64_t most, const StopRequest& stop) const {
-  const auto [correct, texts] =
-      correct_of(predictions(model, sampled_batch_count(most, eval_batches(Part::val)), stop));
-  if (stop.requested()) return std::nullopt;
-  return static_cast<double>(correct) / static_cast<double>(texts);
+ClassifyTask::Confusion ClassifyTask::no_answers() const {
+  return Confusion(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
+}
+
+Answers ClassifyTask::answers(const Model& model, std::int64_t i) const {
+  Confusion counts = no_answers();
+  add_answers(model, i, counts);
+  return answers_of(counts);
 }
 
 std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
                                               const StopRequest& stop) const {
-  const Confusion counts = predictions(model, sampled.taken, stop);
-  const auto [correct, texts] = correct_of(counts);
+  Confusion counts = no_answers();
+  for (std::int64_t i = 0; i < sampled.taken && !stop.requested(); ++i)
+    add_answers(model, spread_index(i, sampled.taken, eval_batches(Part::val)), counts);
+  const auto [correct, texts] = answers_of(counts);
   const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(texts);
   std::vector<ReportLine> list = {
       measure_extent(what_, sampled),

@@ -34,17 +34,19 @@ class ClassifyTask final : public Task {
   CheckpointState data_state() const override;
   std::string describe_data() const override;
   std::string describe_step() const override;
-  std::optional<double> accuracy(const Model& model, std::int64_t most, const StopRequest& stop) const override;
+  bool has_answers() const override { return true; }
+  Answers answers(const Model& model, std::int64_t i) const override;
   /// Loss, accuracy and the confusion matrix.
   std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
                                   const StopRequest& stop) const override;
 
  private:
-  /// How many texts of each label the model gives each label, in `taken` of the validation batches.
+  /// How many texts of each label the model gives each label.
   using Confusion = std::vector<std::vector<std::int64_t>>;
 
   std::int64_t tokens(std::int64_t begin_step, std::int64_t end_step) const;
-  Confusion predictions(const Model& model, std::int64_t taken, const StopRequest& stop) const;
+  Confusion no_answers() const;
+  void add_answers(const Model& model, std::int64_t i, Confusion& counts) const;
 
   Config config_;
   std::shared_ptr<const LabelledDataset> data_;

@@ -59,34 +59,39 @@ class Pass {
   std::unique_ptr<State> carried_;
 };
 
-// The losses of batches index(0), index(1), … of a pass; nullopt if a rank is to stop. Ranks take turns, and tell each
+// The results of `one` for 0, 1, …, count - 1; nullopt if a rank is to stop. So many ranks take turns, and tell each
 // other after every round.
+template <class One>
+auto shared_results(std::int64_t count, int ranks, const One& one, const StopRequest& stop, Team& team) {
+  using Result = decltype(one(std::int64_t{}));
+  std::vector<Result> results, round(static_cast<std::size_t>(team.size()));
+  Bounds bounds;
+  for (std::size_t rank = 0; rank <= round.size(); ++rank)
+    bounds.push_back(static_cast<std::int64_t>(rank * sizeof(Result)));
+  for (std::int64_t i = 0; i < count; i += ranks) {
+    const bool stops = stop.requested();
+    std::optional<std::string> failed;
+    try {
+      if (!stops && team.rank() < ranks && i + team.rank() < count)
+        round[static_cast<std::size_t>(team.rank())] = one(i + team.rank());
+    } catch (const CorpusError& error) {
+      failed = error.what();
+    }
+    if (!all_go_on(team, stops, failed)) return std::optional<std::vector<Result>>();
+    gather_all(team, raw_bytes(round), bounds);
+    for (std::int64_t k = 0; k < ranks && i + k < count; ++k) results.push_back(round[static_cast<std::size_t>(k)]);
+  }
+  return std::optional(std::move(results));
+}
+
+// The losses of batches index(0), index(1), … of a pass.
 std::optional<std::vector<LossSum>> batch_losses(const Model& model, Pass& pass, std::int64_t count,
                                                  const std::function<std::int64_t(std::int64_t)>& index,
                                                  const StopRequest& stop, Team& team) {
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
-  const int ranks = pass.ranks(team);
-  std::vector<LossSum> losses, round(static_cast<std::size_t>(team.size()));
-  Bounds bounds;
-  for (std::size_t rank = 0; rank <= round.size(); ++rank)
-    bounds.push_back(static_cast<std::int64_t>(rank * sizeof(LossSum)));
-  for (std::int64_t i = 0; i < count; i += ranks) {
-    const bool stops = stop.requested();
-    std::optional<std::string> failed;
-    try {
-      if (!stops && team.rank() < ranks && i + team.rank() < count) {
-        const Batch batch = pass.fill(index(i + team.rank()));
-        round[static_cast<std::size_t>(team.rank())] = batch_loss(model, batch, pass.carried());
-      }
-    } catch (const CorpusError& error) {
-      failed = error.what();
-    }
-    if (!all_go_on(team, stops, failed)) return std::nullopt;
-    gather_all(team, raw_bytes(round), bounds);
-    for (std::int64_t k = 0; k < ranks && i + k < count; ++k) losses.push_back(round[static_cast<std::size_t>(k)]);
-  }
-  return losses;
+  const auto one = [&](std::int64_t i) { return batch_loss(model, pass.fill(index(i)), pass.carried()); };
+  return shared_results(count, pass.ranks(team), one, stop, team);
 }
 
 }  // namespace
@@ -139,6 +144,21 @@ std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, cons
   for (std::int64_t i = 0; i < taken; ++i)
     sample.add((*losses)[static_cast<std::size_t>(pass.sample_index(i, taken, count))]);
   return FullAndSampledLoss{whole.mean(), sample.mean()};
+}
+
+std::optional<double> accuracy(const Model& model, const Task& task, std::int64_t most, const StopRequest& stop,
+                               Team& team) {
+  if (!task.has_answers()) return std::nullopt;
+  const std::int64_t count = task.eval_batches(Part::val), taken = sampled_batch_count(most, count);
+  const auto one = [&](std::int64_t i) { return task.answers(model, spread_index(i, taken, count)); };
+  const auto answers = shared_results(taken, team.size(), one, stop, team);
+  if (!answers) return std::nullopt;
+  Answers sum;
+  for (const Answers& of_batch : *answers) {
+    sum.right += of_batch.right;
+    sum.all += of_batch.all;
+  }
+  return static_cast<double>(sum.right) / static_cast<double>(sum.all);
 }
 
 }  // namespace maki

@@ -41,4 +41,9 @@ std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, cons
                                                         std::int64_t most, const StopRequest& stop,
                                                         Team& team = no_team());
 
+/// The share of the validation data that the model answers rightly, over at most `most` batches (0: all); nullopt for
+/// tasks without answers, and if `stop` is requested, of any rank. Shared as mean_loss() is.
+std::optional<double> accuracy(const Model& model, const Task& task, std::int64_t most, const StopRequest& stop,
+                               Team& team = no_team());
+
 }  // namespace maki

@@ -66,6 +66,9 @@ void Trainer::obey(const Order& order, const StopRequest& asked) {
     case Order::Kind::full_and_sampled_loss:
       full_and_sampled_loss(model(), task_, order.part, order.most, stop, team_);
       break;
+    case Order::Kind::accuracy:
+      accuracy(model(), task_, order.most, stop, team_);
+      break;
     case Order::Kind::restore:
       move_state(/*to_leader=*/false);
       break;

@@ -21,6 +21,11 @@ class LanguageModelTask;
 /// The part of the data that a batch comes from.
 enum class Part : std::uint8_t { train, val };
 
+/// How many answers are right, and how many there are.
+struct Answers {
+  std::int64_t right = 0, all = 0;
+};
+
 /// Thread safety: all functions are const and may be called on several threads at once.
 class Task {
  public:
@@ -64,11 +69,10 @@ class Task {
   /// What an n-gram count of the training data reaches on the validation data. nullopt for tasks for which it says
   /// nothing, without validation data, and if `stop` is requested.
   virtual std::optional<CountingReport> counting(const StopRequest& /*stop*/) const { return std::nullopt; }
-  /// The share of the validation data that a model answers rightly, over at most `most` batches (0: all), for tasks
-  /// whose answers are right or wrong; nullopt for the others, and if `stop` is requested.
-  virtual std::optional<double> accuracy(const Model&, std::int64_t /*most*/, const StopRequest& /*stop*/) const {
-    return std::nullopt;
-  }
+  /// Whether the answers of a model are right or wrong.
+  virtual bool has_answers() const { return false; }
+  /// The answers of a model to the i-th batch of the validation data. Requires: has_answers().
+  virtual Answers answers(const Model&, std::int64_t /*i*/) const { return {}; }
   /// What `maki eval` reports about a model, whose mean loss over the validation data is given, which the caller has
   /// found to be finite. `options` are those of the verb. Throws BadLogitsError if the model has to write and cannot.
   /// Once `stop` is requested, the measurement ends early: what it has not read is missing.

@@ -202,6 +202,12 @@ std::optional<double> Trainer::validation_loss(const StopRequest& stop, bool who
   return finite_loss(*loss);
 }
 
+std::optional<double> Trainer::shared_accuracy(std::int64_t most, const StopRequest& stop) {
+  if (!task_.has_answers()) return std::nullopt;
+  lead({.kind = Order::Kind::accuracy, .most = most, .heeds_stops = stop.may_be_requested()});
+  return accuracy(model(), task_, most, stop, team_);
+}
+
 std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole) {
   const EvalSample sample = eval_sample(config_);
   EvalReport report;
@@ -218,7 +224,7 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
   if (!whole || report.val_share == 1) {
     report.val_loss = validation_loss(stop);
     if (!report.val_loss) return std::nullopt;
-    report.val_accuracy = task_.accuracy(model(), sample.val, stop);
+    report.val_accuracy = shared_accuracy(sample.val, stop);
     return report;
   }
   lead({.kind = Order::Kind::full_and_sampled_loss,
@@ -230,7 +236,7 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);
   report.sampled_val_loss = finite_loss(losses->sample);
-  report.val_accuracy = task_.accuracy(model(), /*most=*/0, stop);
+  report.val_accuracy = shared_accuracy(/*most=*/0, stop);
   return report;
 }
 

@@ -102,7 +102,7 @@ class Trainer {
  private:
   // What rank 0 has the others do. It sends learning rates, because only rank 0 knows when the run is to end.
   struct Order {
-    enum class Kind : std::int64_t { step, mean_loss, full_and_sampled_loss, restore, collect, leave };
+    enum class Kind : std::int64_t { step, mean_loss, full_and_sampled_loss, accuracy, restore, collect, leave };
     Kind kind;
     double rate = 0;
     Part part = Part::train;
@@ -115,6 +115,7 @@ class Trainer {
   std::optional<double> sum_micro_batches(double scale, const StopRequest& stop);
   std::optional<StepReport> run_step(double rate, const StopRequest& stop);
   Tensor loss_of(std::int64_t micro);
+  std::optional<double> shared_accuracy(std::int64_t most, const StopRequest& stop);
   void share_all_values();
   void move_state(bool to_leader);
   double finite_loss(const MeanLoss& loss) const;
