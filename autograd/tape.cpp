@@ -132,8 +132,8 @@ std::vector<std::pair<const Parameter*, std::size_t>> Tape::first_uses() const {
   std::ranges::sort(uses, [](const auto& a, const auto& b) {
     return a.first != b.first ? std::less<>()(a.first, b.first) : a.second < b.second;
   });
-  const auto repeated = std::ranges::unique(uses, {}, &std::pair<const Parameter*, std::size_t>::first);
-  uses.erase(repeated.begin(), repeated.end());
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  uses.erase(std::unique(uses.begin(), uses.end(), same), uses.end());
   return uses;
 }
 

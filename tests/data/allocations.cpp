@@ -14,19 +14,26 @@ std::atomic<std::int64_t> calls{0}, held{0}, most_held{0}, held_before{0};
 
 std::int64_t size_of(void* memory) { return static_cast<std::int64_t>(malloc_usable_size(memory)); }
 
-void give_back(void* memory) {
+void taken(void* memory) {
+  ++calls;
+  held += size_of(memory);
+  most_held = std::max<std::int64_t>(most_held, held);  // exact only with one thread
+}
+void returned(void* memory) {
   if (memory != nullptr) held -= size_of(memory);
-  std::free(memory);
 }
 
 }  // namespace
 
+#ifdef __SANITIZE_THREAD__
+// This sanitizer's operators cannot be replaced; it calls these functions instead, also for malloc() itself.
+extern "C" void __sanitizer_malloc_hook(const volatile void* memory, std::size_t) { taken(const_cast<void*>(memory)); }
+extern "C" void __sanitizer_free_hook(const volatile void* memory) { returned(const_cast<void*>(memory)); }
+#else
 void* operator new(std::size_t size) {
   void* const memory = std::malloc(std::max<std::size_t>(size, 1));
   if (memory == nullptr) throw std::bad_alloc();
-  ++calls;
-  held += size_of(memory);
-  most_held = std::max<std::int64_t>(most_held, held);  // exact only with one thread
+  taken(memory);
   return memory;
 }
 // Replaced, too: the sanitizers have one of their own, and our delete must not free its memory.
@@ -37,8 +44,12 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return nullptr;
   }
 }
-void operator delete(void* memory) noexcept { give_back(memory); }
-void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory) noexcept {
+  returned(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+#endif
 
 namespace maki::tests {
 

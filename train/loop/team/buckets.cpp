@@ -1,7 +1,6 @@
 #include "train/loop/team/buckets.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "optim/clip.h"
 #include "optim/optimizer.h"
