@@ -1,20 +1,31 @@
 #!/usr/bin/env bash
 # The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, clang-tidy on
-# all sources, the fuzz targets for a minute each, and faults in the code, 200 of which are drawn. Takes hours on two cores.
+# all sources, the fuzz targets for a minute each, several processes with both MPI libraries and a build without them, and
+# faults in the code, 200 of which are drawn. Takes hours on two cores.
 # scripts/test.sh is the fast tier.
 #
-#   scripts/check.sh [PART…]      default: release clang asan tsan tidy fuzz mutants
+#   scripts/check.sh [PART…]      default: release clang asan tsan tidy fuzz ranks mutants
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz mutants
+[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz ranks mutants
 bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
 for part in "$@"; do
   echo "== $part"
   case $part in
     tidy) scripts/tidy.sh --all ;;
     fuzz) scripts/fuzz.sh all 60 ;;
+    ranks)
+      bash scripts/setup.sh catch2 libopenmpi-dev openmpi-bin libmpich-dev mpich
+      cmake --preset release --log-level=WARNING
+      build build/release maki_tests_train
+      build/release/tests/maki_tests_train "[every-message]"
+      scripts/check_mpi.sh
+      cmake --preset fast -B build/alone -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON --log-level=WARNING
+      build build/alone
+      ctest --test-dir build/alone -j "$(nproc)" --output-on-failure
+      ;;
     mutants)
       scripts/mutate.sh --listed
       scripts/mutate.sh 200 --seed "$(date +%Y%m)"

@@ -54,6 +54,7 @@ kinds() {
   cat <<END
 gpt text --grad-accum 7
 idle-ranks text --grad-accum 2
+layer-by-layer text --grad-accum 5 --n-layer 8 --n-embd 128
 rotary text --grad-accum 5 --positions rotary
 linear text --grad-accum 5 --model linear
 encoder text --grad-accum 5 --model encoder --task masked
