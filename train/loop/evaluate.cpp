@@ -90,7 +90,10 @@ std::optional<std::vector<LossSum>> batch_losses(const Model& model, Pass& pass,
                                                  const StopRequest& stop, Team& team) {
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
-  const auto one = [&](std::int64_t i) { return batch_loss(model, pass.fill(index(i)), pass.carried()); };
+  const auto one = [&](std::int64_t i) {
+    const Batch batch = pass.fill(index(i));  // before carried(), which it may change
+    return batch_loss(model, batch, pass.carried());
+  };
   return shared_results(count, pass.ranks(team), one, stop, team);
 }
 

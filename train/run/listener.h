@@ -27,8 +27,7 @@ struct EvalReport {
   double train_loss = 0;  ///< over at most eval_sample().train batches, spread evenly over the training text
   std::optional<double> val_loss = std::nullopt;  ///< over val_share of the validation text; nullopt without one
   double val_share = 1;
-  std::optional<double> val_accuracy =
-      std::nullopt;  ///< the share of right answers in the same data (Task::answers())
+  std::optional<double> val_accuracy = std::nullopt;  ///< the share of right answers in the same data (Task::answers())
   /// If val_loss covers more than the other evaluations of the run: the loss over what they cover, for comparison.
   std::optional<double> sampled_val_loss = std::nullopt;
   double sampled_val_share = 1;
