@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "optim/clip.h"
-#include "optim/optimizer.h"
 
 namespace maki {
 
-FlatRange gradients_of_layers(const ParameterStore& store) {
+FlatRange gradients_of_layers(const Optimizer& optimizer) {
+  if (!optimizer.is_elementwise()) return {};
+  const ParameterStore& store = optimizer.store();
   std::int64_t begin = store.range(ParamGroup::decay).end;
   const std::int64_t end = begin / kNormBlock * kNormBlock;
   for (const auto& parameter : store.parameters()) {

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/parameter.h"
+#include "optim/optimizer.h"
 
 namespace maki {
 
 /// The elements of the flat gradient that the backward pass completes one by one, in blocks of kNormBlock elements: the
 /// weights after the embeddings, which a forward pass uses first, and before the vectors, of which each layer has some.
-/// Empty if they are too few.
-FlatRange gradients_of_layers(const ParameterStore& store);
+/// Empty if they are too few, or if the optimizer updates any parameter as a whole.
+FlatRange gradients_of_layers(const Optimizer& optimizer);
 
 /// The buckets of a flat gradient of `trained` elements, in the order of their exchange: those of the `layers` from the
 /// last to the first, then the others. Only one if that range is empty, or if the messages to each rank would be short.

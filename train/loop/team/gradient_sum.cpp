@@ -71,8 +71,8 @@ GradientSum::GradientSum(Team& team, TrainableModel& model, std::int64_t micro_b
 
 void GradientSum::divide(const Optimizer& optimizer) {
   const std::int64_t trained = store_.trainable().size();
-  const FlatRange layers = optimizer.is_elementwise() ? gradients_of_layers(store_) : FlatRange{};
-  for (const FlatRange& bucket : exchange_buckets(layers, trained, size_of(store_.dtype()), team_.size()))
+  for (const FlatRange& bucket :
+       exchange_buckets(gradients_of_layers(optimizer), trained, size_of(store_.dtype()), team_.size()))
     buckets_.push_back(optimizer.divide(bucket, team_.size()));
   std::vector<RangeSum::Parts> in_order = buckets_;
   std::ranges::sort(in_order, {}, [](const RangeSum::Parts& bucket) { return bucket.front().begin; });

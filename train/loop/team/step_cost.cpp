@@ -95,7 +95,7 @@ double exposed_seconds(const StepWork& work, const std::vector<FlatRange>& bucke
 
 StepWork step_work(const TrainableModel& model, std::int64_t micro_batches) {
   return {.trained = std::max<std::int64_t>(1, model.store.trainable().size()),
-          .layers = model.optimizer->is_elementwise() ? gradients_of_layers(model.store) : FlatRange{},
+          .layers = gradients_of_layers(*model.optimizer),
           .bytes_of_one = size_of(model.store.dtype()),
           .micro_batches = micro_batches};
 }
