@@ -308,6 +308,8 @@ void Session::report_best() {
         loss = *whole;
         share = 1;
       }
+    } catch (const RankError&) {
+      throw;
     } catch (const Error& error) {
       // The checkpoint is unreadable or its loss not finite, but the run is complete, and its end is reported anyway.
       note(error.what());

@@ -101,7 +101,8 @@ class LocalTeam final : public Team {
   }
 
   void require_alive(int from, Clock::duration waiting) override {
-    const auto patience = network_.options.patience;
+    const LocalTeamOptions& options = network_.options;
+    const auto patience = leads() ? options.patience_of_leader.value_or(options.patience) : options.patience;
     check<RankError>(waiting <= patience, "{}: nothing was heard of it for {:.3g} s", describe(from),
                      std::chrono::duration<double>(patience).count());
   }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "train/loop/team/step_cost.h"
 #include "train/loop/team/team.h"
@@ -15,6 +16,7 @@ enum class Delivery : std::uint8_t { usual, lost, twice, late };
 struct LocalTeamOptions {
   /// How long a rank may keep another one waiting.
   std::chrono::milliseconds patience{3'600'000};
+  std::optional<std::chrono::milliseconds> patience_of_leader = {};  ///< set: that of rank 0, instead
   /// Asked about the n-th message that a rank sends, on its thread.
   std::function<Delivery(int rank, std::uint64_t n)> deliver = {};
   std::chrono::milliseconds delay{0};  ///< of a late message
