@@ -206,6 +206,13 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
   std::string long_text(65535, 'x');  // files are read in parts of 64 KiB
   for (int i = 0; i < 30000; ++i) long_text += "猫";
   REQUIRE(blocks(folder.write("long", long_text), {}, 1000) == long_text);
+  std::size_t longest = 0;  // also of a text that is decoded, in which each byte becomes two
+  std::vector<std::string> notes;
+  read_corpus_file(
+      folder.write("decoded", std::string(500'000, '\xe9')), {.encoding = "ISO-8859-1"}, 1000,
+      [&](std::string_view block) { longest = std::max(longest, block.size()); }, notes);
+  REQUIRE(longest > 0);
+  REQUIRE(longest <= 2 * 65536);
   REQUIRE(rc::check("blocks", [&] {
     auto text = *rc::gen::container<std::string>(
         rc::gen::element('a', '\n', '\xe7', '\x8c', '\xab', '\xf0', '\x9f', '\x98', '\x80', '\xff'));
