@@ -32,23 +32,19 @@ struct Measured {
   StepWork work;
 };
 
-// A model whose parameters have several blocks.
-Config model_of_blocks(std::int64_t micro_batches) {
+Config model_of(std::int64_t n_embd, std::int64_t n_layer, std::int64_t micro_batches) {
   Config config = small_model_config("gpt");
-  config.n_embd = 64;
-  config.n_layer = 3;
+  config.n_embd = n_embd;
+  config.n_layer = n_layer;
   config.grad_accum = micro_batches;
   return config;
 }
 
+// A model whose parameters have several blocks.
+Config model_of_blocks(std::int64_t micro_batches) { return model_of(64, 3, micro_batches); }
+
 // A model that two to four ranks exchange in several buckets.
-Config model_of_buckets(std::int64_t micro_batches) {
-  Config config = small_model_config("gpt");
-  config.n_embd = 128;
-  config.n_layer = 8;
-  config.grad_accum = micro_batches;
-  return config;
-}
+Config model_of_buckets(std::int64_t micro_batches) { return model_of(128, 8, micro_batches); }
 
 // Steps of a small model.
 Measured measured(int ranks, const Config& config, const LocalTeamOptions& how, int timed_steps = 1) {

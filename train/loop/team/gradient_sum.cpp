@@ -118,9 +118,9 @@ void GradientSum::finish(Tape& tape, const Tensor& last_loss, double scale) {
 void GradientSum::exchange(Tape& tape, const Tensor& last_loss, double scale) {
   Tensor sum = tree_.roots().empty() ? store_.gradients(FlatRange()) : tree_.roots().front().sum;
   if (own_.size() == 0) {
-    sum_->begin({}, memory_of(store_.gradients()));
+    sum_->begin(/*roots=*/{}, memory_of(store_.gradients()));
   } else {
-    sum_->begin(add_last({}), memory_of(sum));
+    sum_->begin(add_last(FlatRange()), memory_of(sum));  // no gradient is complete yet
     const std::vector<std::size_t> nodes = last_nodes(tape);
     std::size_t complete = 0;
     tape.backward(last_loss, scale, [&](std::size_t node) {
