@@ -5,17 +5,6 @@
 #include "train/loop/trainer.h"
 
 namespace maki {
-namespace {
-
-std::span<std::byte> bytes_of_range(Tensor& flat, std::int64_t begin, std::int64_t end) {
-  const auto each = static_cast<std::size_t>(size_of(flat.dtype()));
-  const auto first = static_cast<std::size_t>(begin), last = static_cast<std::size_t>(end);
-  return dispatch(flat.dtype(), [&]<class T>() {
-    return std::as_writable_bytes(flat.values<T>()).subspan(each * first, each * (last - first));
-  });
-}
-
-}  // namespace
 
 Trainer::~Trainer() {
   if (!team_.leads() || std::uncaught_exceptions() > exceptions_) return;
@@ -35,7 +24,7 @@ void Trainer::lead(Order order) {
 }
 
 void Trainer::share_all_values() {
-  broadcast(team_, bytes_of_range(store().values(), 0, store().values().numel()));
+  broadcast(team_, bytes_in(store().values(), {0, store().values().numel()}));
   if (!team_.leads()) store().mark_changed();
   shared_version_ = store().version();
 }
@@ -103,7 +92,7 @@ void Trainer::move_state(bool to_leader) {
     for (Moment& moment : optimizer().moments()) {
       for (const FlatRange& range : gradients_.parts_of(rank)) {
         const FlatRange part = Optimizer::part_of(moment, range);
-        move(rank, bytes_of_range(moment.values, part.begin, part.end));
+        move(rank, bytes_in(moment.values, part));
       }
     }
     if (!carried_.any()) continue;
@@ -111,7 +100,7 @@ void Trainer::move_state(bool to_leader) {
     Tensor& state = states[static_cast<std::size_t>(rank)];
     const std::int64_t elements = carried_.layout().numel(length) / config_.grad_accum * (end - begin);
     state = team_.leads() == to_leader ? empty({elements}, carried_.layout().dtype()) : carried_.values(begin, end);
-    move(rank, bytes_of_range(state, 0, elements));
+    move(rank, bytes_in(state, {0, elements}));
   }
   messages.wait();
   if (team_.leads() != to_leader || !carried_.any()) return;

@@ -43,9 +43,7 @@ void add_all(const std::string& bytes, std::int64_t cols, DType dtype, RowGradie
   }
 }
 
-std::byte* memory_of(Tensor& flat) {
-  return dispatch(flat.dtype(), [&]<class T>() { return reinterpret_cast<std::byte*>(flat.data<T>()); });
-}
+std::byte* memory_of(Tensor& flat) { return bytes_in(flat, {0, flat.numel()}).data(); }
 
 Tensor add_in_place(Tensor left, Tensor right) {
   add_to_left(left.dtype(), left.numel(), memory_of(left), memory_of(right));
@@ -182,9 +180,7 @@ void GradientSum::complete_blocks() {
   for (const Piece& piece : pieces_) {
     const FlatRange head{piece.blocks.begin, piece.range.begin};
     if (piece.blocks.size() > 0 && head.size() > 0 && before->rank != piece.rank) {
-      const std::int64_t each = size_of(store_.dtype());
-      const std::span<std::byte> bytes(memory_of(store_.gradients()) + each * head.begin,
-                                       static_cast<std::size_t>(each * head.size()));
+      const std::span<std::byte> bytes = bytes_in(store_.gradients(), head);
       if (piece.rank == team_.rank()) messages.receive(before->rank, bytes);
       if (before->rank == team_.rank()) messages.send(piece.rank, bytes);
     }
@@ -214,7 +210,7 @@ double GradientSum::norm() {
 void GradientSum::share_values() {
   const std::int64_t each = size_of(store_.dtype());
   Tensor& values = store_.values();
-  gather({memory_of(values), static_cast<std::size_t>(each * values.numel())}, [each](const Piece& piece) {
+  gather(bytes_in(values, {0, values.numel()}), [each](const Piece& piece) {
     return FlatRange{each * piece.range.begin, each * piece.range.end};
   });
 }

@@ -1,12 +1,18 @@
 #include "train/loop/team/range_sum.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "autograd/core/parallel.h"
 #include "autograd/core/sum_tree.h"
 
 namespace maki {
+
+std::span<std::byte> bytes_in(Tensor& flat, FlatRange range) {
+  return dispatch(flat.dtype(), [&]<class T>() {
+    return std::as_writable_bytes(
+        flat.values<T>().subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size())));
+  });
+}
 
 void add_to_left(DType dtype, std::int64_t elements, std::byte* left, const std::byte* right) {
   dispatch(dtype, [&]<class T>() {
@@ -85,7 +91,7 @@ bool RangeSum::start_next(std::size_t complete) {
     offset_ = 0;
   }
   const FlatRange own = part(team_.rank(), chunk);
-  std::byte* into = dispatch(dtype_, [&]<class T>() { return reinterpret_cast<std::byte*>(chunk.received.data<T>()); });
+  std::byte* into = bytes_in(chunk.received, {0, chunk.received.numel()}).data();
   for (int rank = 0; rank < team_.size(); ++rank) {
     for (std::size_t i = 0; i < levels_[static_cast<std::size_t>(rank)].size(); ++i) {
       chunk.terms.push_back(rank == team_.rank() ? bytes(roots_[i], own).data() : into);

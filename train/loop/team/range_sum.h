@@ -14,6 +14,9 @@
 
 namespace maki {
 
+/// The memory of some elements of a flat tensor.
+std::span<std::byte> bytes_in(Tensor& flat, FlatRange range);
+
 /// left += right, for some elements of two roots. The bits do not depend on the number of threads.
 void add_to_left(DType dtype, std::int64_t elements, std::byte* left, const std::byte* right);
 
