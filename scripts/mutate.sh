@@ -75,9 +75,16 @@ run_tests() { # seconds, folder, tests as Catch2 selects them
   return $status
 }
 
-# Copies what differs, so that only this is built again, and removes a fault that a killed run left behind.
+# $work/faulty names the source that has a fault, whose text is in $work/original.
+restore() {
+  [ ! -e "$work/faulty" ] || cp "$work/original" "$tree/$(cat "$work/faulty")"
+  rm -f "$work/faulty"
+}
+
+# Removes a fault that a killed run left behind, and copies what differs, so that only this is built again.
 copy_sources() {
   local file changed=0
+  restore
   while read -rd '' file; do
     if [ ! -f "$file" ] || cmp -s "$file" "$tree/$file"; then continue; fi
     mkdir -p "$tree/$(dirname "$file")"
@@ -132,8 +139,6 @@ tests_naming() { # folder, file, function
   grep -rlw --include='*_test.cpp' -e "${3##*::}" -e "\"${2%.*}\.h\"" "tests/$1" | sed 's|.*/||; s|\.cpp||'
 }
 
-faulty=
-restore() { [ -z "$faulty" ] || cp "$work/original" "$tree/$faulty"; faulty=; }
 trap 'kill $(jobs -p) 2>/dev/null; restore' EXIT
 
 # Sets `verdict` of the fault in $work/changed: noticed, survived, invalid, or unchanged if the machine code is the same; and
@@ -142,7 +147,7 @@ try_fault() { # file, function
   local folder selected round status=0
   local -a files
   cp "$1" "$work/original"
-  faulty=$1
+  echo "$1" >"$work/faulty"
   cp "$work/changed" "$1"
   verdict=unchanged
   for round in first rest; do
