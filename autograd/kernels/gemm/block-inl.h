@@ -72,6 +72,49 @@ HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, 
   }
 }
 
+/// Reads an array [rows, columns], rows ld apart, into the level-2 cache, a part of it at each of `calls` calls.
+template <class T>
+class ReadAhead {
+ public:
+  ReadAhead(const T* begin, std::int64_t rows, std::int64_t columns, std::int64_t ld, std::int64_t calls)
+      : row_(begin),
+        rows_(rows),
+        columns_(columns),
+        ld_(ld),
+        lines_((rows * ((columns + kLine - 1) / kLine) + calls - 1) / calls) {}
+  HWY_INLINE void some() {
+    for (std::int64_t line = 0; line < lines_ && rows_ > 0; ++line) {
+      __builtin_prefetch(row_ + column_, 0, 2);
+      column_ += kLine;
+      if (column_ < columns_) continue;
+      column_ = 0;
+      row_ += ld_;
+      --rows_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
+  const T* row_;
+  std::int64_t rows_, columns_, ld_, lines_, column_ = 0;
+};
+
+/// What this thread reads of a transposed A after row tile t, in `calls` parts. A row tile reads a part of a cache line
+/// from every row of A, so what kTilesAhead tiles read is read ahead together, and each tile before them reads a share
+/// of its rows. (A row-major A, of which a tile reads long pieces, arrives in time without this.)
+template <class T>
+ReadAhead<T> read_ahead(const GemmBlock<T>& g, const RowTiles& tiles, std::int64_t t, std::int64_t calls) {
+  constexpr std::int64_t kTilesAhead = 8;
+  const std::int64_t first = t - t % kTilesAhead, next = std::min(first + kTilesAhead, tiles.count);
+  const bool in_block = next < tiles.count;
+  const T* const from = in_block ? g.a.values + tiles.begin(next) : g.next_a;
+  if (!g.reads_ahead || from == nullptr) return {nullptr, 0, 0, 0, calls};
+  const std::int64_t columns = in_block ? tiles.begin(std::min(next + kTilesAhead, tiles.count)) - tiles.begin(next)
+                                        : tiles.begin(std::min(kTilesAhead, tiles.count));
+  const std::int64_t share = (g.k + next - first - 1) / (next - first), p = std::min(g.k, (t - first) * share);
+  return {from + p * g.lda, std::min(share, g.k - p), columns, g.lda, calls};
+}
+
 /// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
 /// panels of B stream past them from the level-2 cache.
 template <class T>
@@ -85,7 +128,9 @@ void gemm_block(const GemmBlock<T>& g) {
   call.accumulate = g.accumulate;
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
+    ReadAhead<T> ahead = read_ahead(g, tiles, t, (g.n + kPanelColumns - 1) / kPanelColumns);
     for (std::int64_t j = 0; j < g.n; j += kPanelColumns) {
+      ahead.some();
       const std::int64_t columns = std::min(kPanelColumns, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
       set_a_source(g, i, j == 0, columns == g.n, call);

@@ -38,6 +38,8 @@ struct GemmBlock {
   T* derivative;        // [m, n], rows ldc apart, or null
   const T* factor;      // likewise; given with the last block along K only
   BFloat16* c_rounded;  // likewise: receives the finished elements, rounded; c is then null
+  bool reads_ahead;  // of A, which is transposed, what is multiplied next is read into the caches beside the arithmetic
+  const T* next_a;   // with reads_ahead: A of the block that this thread multiplies next, as far as is known, or null
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
   T *a_buffer, *b_buffer;

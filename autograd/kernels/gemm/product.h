@@ -30,6 +30,11 @@ struct GemmSlab {
   std::int64_t item, p, k, j, n;
 };
 
+/// The item and the element of C at which a task begins.
+struct GemmTask {
+  std::int64_t item, i, j;
+};
+
 /// One product in progress, of a plan that is not streamed; shared by all threads of the team.
 template <class T>
 class GemmProduct {
@@ -51,6 +56,8 @@ class GemmProduct {
   std::int64_t tasks(const GemmSlab& s) const {
     return plan_.items * piece_count(g_.m, plan_.rows) * piece_count(s.n, plan_.columns);
   }
+  GemmTask place(const GemmSlab& s, std::int64_t task) const;
+  const T* next_a(const GemmSlab& s, std::int64_t task, std::int64_t p) const;
   void multiply(const GemmSlab& s, std::int64_t task, int thread) const;
   void run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const;
   void pack_private(const GemmSlab& s, int thread) const;
@@ -122,11 +129,32 @@ void GemmProduct<T>::pack_private(const GemmSlab& s, int thread) const {
   }
 }
 
+/// Tasks are numbered such that each thread begins with rows of its own, as in every other loop, and takes all of them
+/// below each other before it goes on to the next columns, whose part of B stays in its level-2 cache.
+template <class T>
+GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
+  const std::int64_t across = piece_count(s.n, plan_.columns), down = piece_count(g_.m, plan_.rows);
+  const std::int64_t strips = plan_.items > 1 ? 1 : std::min<std::int64_t>(threads(), down);
+  const std::int64_t in_item = task % (across * down), strip = ((in_item / across + 1) * strips - 1) / down;
+  const std::int64_t begin = down * strip / strips, rows = down * (strip + 1) / strips - begin;
+  const std::int64_t in_strip = in_item - begin * across;
+  return {s.item + task / (across * down), (begin + in_strip % rows) * plan_.rows, in_strip / rows * plan_.columns};
+}
+
+/// Operand A of what follows a block of a task: the chain that begins at step p of the slab or, if p is 0, the next
+/// task. Null after the last task.
+template <class T>
+const T* GemmProduct<T>::next_a(const GemmSlab& s, std::int64_t task, std::int64_t p) const {
+  const std::int64_t next = p > 0 ? task : task + 1;
+  if (next == tasks(s)) return nullptr;
+  const GemmTask at = place(s, next);
+  return a_at(g_, at.item, at.i, s.p + p).values;
+}
+
 template <class T>
 void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) const {
-  const std::int64_t across = piece_count(s.n, plan_.columns), down = piece_count(g_.m, plan_.rows);
-  const std::int64_t item = s.item + task / (across * down);
-  const std::int64_t i = task / across % down * plan_.rows, j = task % across * plan_.columns;
+  const GemmTask at = place(s, task);
+  const std::int64_t item = at.item, i = at.i, j = at.j;
   GemmBlock<T> block{};
   block.m = std::min(plan_.rows, g_.m - i);
   block.n = std::min(plan_.columns, s.n - j);
@@ -143,6 +171,8 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
     block.a = block.a_packed ? GemmOperand<T>(panel_at(own_a(thread), i, p)) : a_at(g_, item, i, s.p + p);
+    block.reads_ahead = plan_.reads_ahead();
+    if (block.reads_ahead) block.next_a = next_a(s, task, p + block.k < s.k ? p + block.k : 0);
     if (plan_.tasks_pack_b()) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
