@@ -1,6 +1,10 @@
 #include "autograd/core/parallel.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
 
 #include "autograd/core/check.h"
 
@@ -20,7 +24,34 @@ int initial_threads() {
   return std::min(n, kMaxThreads);
 }
 
+std::int64_t nanoseconds() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+OtherWork other_work;
+std::mutex other_work_mutex;
+std::atomic<std::int64_t> left_out = 0;  // what other_work says
+std::atomic<int> whole_teams = 0;
+
 }  // namespace
+
+int active_threads() {
+  const int most = threads();
+  if (most == 1 || omp_in_parallel()) return 1;
+  if (whole_teams.load(std::memory_order_relaxed) > 0) return most;
+  const std::unique_lock lock(other_work_mutex, std::try_to_lock);
+  if (lock) {
+    const std::int64_t now = nanoseconds();
+    if (other_work.wants_update(now)) {
+      other_work.update(now, waits_of_watched_threads());
+      left_out.store(other_work.left_out(), std::memory_order_relaxed);
+    }
+  }
+  return std::max(1, most - static_cast<int>(left_out.load(std::memory_order_relaxed)));
+}
+
+WholeTeam::WholeTeam() { ++whole_teams; }
+WholeTeam::~WholeTeam() { --whole_teams; }
 
 int threads() {
   const int known = team.load(std::memory_order_relaxed);

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <omp.h>
 
+#include "autograd/core/other_work.h"
+
 namespace maki {
 
 /// The team size that every parallel region asks for. Initially OMP_NUM_THREADS or, if that is not set, the number of
@@ -24,6 +26,23 @@ int threads();
 /// Thread safety: the value is atomic, but no op may run at the same time: sizes of scratch memory depend on it.
 void set_threads(std::int64_t n);
 
+/// The number of threads that the next parallel region should use, at most threads(): fewer while other programs use
+/// the processors of some (other_work.h). Asks for one thread inside a parallel region.
+///
+/// Thread safety: may be called from any thread.
+int active_threads();
+
+/// While it lives, active_threads() is threads(): for measurements of the machine.
+///
+/// Thread safety: may be made by several threads at a time.
+class WholeTeam {
+ public:
+  WholeTeam();
+  ~WholeTeam();
+  WholeTeam(const WholeTeam&) = delete;
+  WholeTeam& operator=(const WholeTeam&) = delete;
+};
+
 /// An elementary operation is about one addition or multiplication of one element in a vectorised loop; an exponential
 /// counts as 8. The counts are rough. Loops of fewer elementary operations than this (about 5 µs on one core) run
 /// serially, because a parallel region would cost more than it saves.
@@ -35,13 +54,15 @@ inline constexpr std::int64_t kMinParallelWork = 32768;
 /// already in a parallel region.
 template <class Body>
 void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
-  const int team = threads();
-  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork || omp_in_parallel()) {
+  const bool serial = n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork;
+  const int team = serial ? 1 : active_threads();
+  if (team == 1) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
   }
 #pragma omp parallel num_threads(team)
   {
+    watch_this_thread();
     const std::int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
     const std::int64_t begin = n * part / parts, end = n * (part + 1) / parts;
     if (begin < end) body(begin, end);
@@ -111,14 +132,16 @@ void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
       body(i);
     }
   };
-  const int team = threads();
-  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork || omp_in_parallel()) {
+  const bool serial = n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork;
+  const int team = serial ? 1 : active_threads();
+  if (team == 1) {
     for (std::int64_t i = 0; i < n; ++i) call(i, 0);
     return;
   }
   TaskQueue queue(n, team);
 #pragma omp parallel num_threads(team)
   {
+    watch_this_thread();
     const int thread = omp_get_thread_num();
     queue.run(thread, [&](std::int64_t i) { call(i, n < team ? i : thread); });
   }

@@ -40,15 +40,16 @@ void run_streamed(const GemmPlan<T>& plan) {
   });
 }
 
-/// The number of threads that compute a product that is not streamed.
+/// Whether a product that is not streamed runs on the calling thread alone.
 template <class T>
-int team_for(const Gemm<T>& g) {
-  return g.m * g.n * g.k * g.batch < kMinParallelMultiplyAdds || omp_in_parallel() ? 1 : threads();
+bool is_serial(const Gemm<T>& g) {
+  return g.m * g.n * g.k * g.batch < kMinParallelMultiplyAdds || omp_in_parallel();
 }
 
 template <class T>
 std::int64_t scratch_bytes(const GemmPlan<T>& plan) {
-  return (plan.shared_scratch + plan.thread_scratch * team_for(plan.product)) * std::int64_t{sizeof(T)};
+  const std::int64_t team = is_serial(plan.product) ? 1 : threads();
+  return (plan.shared_scratch + plan.thread_scratch * team) * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -104,7 +105,7 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
   const GemmPlan<T> plan(g);
   check_scratch(plan, scratch);
   if (plan.scheme == GemmScheme::streamed) return run_streamed(plan);
-  GemmProduct<T>(plan, reinterpret_cast<T*>(scratch.data())).run(team_for(g));
+  GemmProduct<T>(plan, reinterpret_cast<T*>(scratch.data())).run(is_serial(g) ? 1 : active_threads());
 }
 
 template <class T>

@@ -213,7 +213,10 @@ void GemmProduct<T>::run(int team) const {
   }
   TaskQueue to_pack(pack_tasks(slab(0)), team), to_multiply(tasks(slab(0)), team);
 #pragma omp parallel num_threads(team)
-  run_member(omp_get_thread_num(), team, to_pack, to_multiply);
+  {
+    watch_this_thread();
+    run_member(omp_get_thread_num(), team, to_pack, to_multiply);
+  }
 }
 
 /// The work of thread `thread` of a team: for each slab, packs its share and waits for the others, if the team packs;

@@ -53,6 +53,7 @@ double best_flop_per_second(const Chains& chains, double seconds) {
   for (const double start = seconds_now(); best == 0 || seconds_now() - start < seconds;) {
     const double begin = seconds_now();
     // One index per thread, so that every thread runs all rounds once.
+    const WholeTeam whole;
     parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
     best = std::max(best, flop / (seconds_now() - begin));
   }
