@@ -23,7 +23,7 @@ constexpr std::int64_t kTooLong = kWindow * 3 / 10;
 constexpr std::int64_t kFirstPause = 250'000'000, kLastPause = 2'000'000'000;
 
 std::array<std::atomic<int>, OtherWork::kMaxWatched> watched;  // system's numbers of threads, from the front; 0: free
-std::array<std::int64_t, OtherWork::kMaxWatched> waits;
+std::array<std::int64_t, OtherWork::kMaxWatched> all_waits;    // what waits_of_watched_threads() returns
 
 // The second number of "123 456 7", or −1.
 std::int64_t second_number(std::string_view text) {
@@ -98,10 +98,10 @@ std::span<const std::int64_t> waits_of_watched_threads() {
     if (waited < 0) {
       place = 0;  // it has ended
     } else {
-      waits[count++] = waited;
+      all_waits[count++] = waited;
     }
   }
-  return {waits.data(), count};
+  return {all_waits.data(), count};
 }
 
 }  // namespace maki

@@ -46,6 +46,15 @@ TEST_CASE("another text is read as the text of the run was, unless options say o
       tune));
 }
 
+TEST_CASE("how to read another text otherwise is said in options that exist") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run", other = folder.write("other.txt", small_text().substr(0, 300));
+  require_ok(train(folder, folder.write("corpus.txt", small_text()), {"--documents"}));
+  REQUIRE_THAT(require_ok(run_maki({"eval", run, other})).err,
+               ContainsSubstring("with documents = true; to read it otherwise: --no-documents\n"));
+  REQUIRE(require_ok(run_maki({"eval", run, other, "--no-documents"})).err.find("is read as") == std::string::npos);
+}
+
 TEST_CASE("eval of the text of a run that has changed says that it is not the text") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

@@ -131,6 +131,9 @@ TEST_CASE("transformer-xl: n-grams continue from the tokens in the memory, which
   REQUIRE_THROWS_WITH(SmallXl(config), ContainsSubstring("a memory must hold the 2 tokens before those of an n-gram"));
   config.memory = 0;
   REQUIRE_NOTHROW(SmallXl(config));
+  config.memory = 11;
+  config.vocab_size = (1 << 24) + 1;
+  REQUIRE_THROWS_WITH(SmallXl(config), ContainsSubstring("need a vocabulary of at most 16777216 tokens"));
 }
 
 TEST_CASE("transformer-xl: what is refused changes neither memory nor cache") {

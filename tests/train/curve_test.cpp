@@ -93,6 +93,19 @@ TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss
   REQUIRE(flat[1].find_first_of(".':", 6) == std::string::npos);
 }
 
+TEST_CASE("a curve has no gap, however far apart its losses are") {
+  RunHistory few;
+  for (std::int64_t i = 0; i < 4; ++i) few.on_log({.step = 100 * i, .loss = static_cast<double>(4 - i)}, 0, 0);
+  const std::vector<std::string> lines = drawn(few, {.columns = 60, .rows = 8, .utf8 = false});
+  const std::size_t begin = lines.front().find('|') + 1;
+  for (std::size_t x = begin; x < lines[8].size(); ++x) {
+    const bool marked = std::any_of(lines.begin(), lines.begin() + 8,
+                                    [&](const std::string& line) { return x < line.size() && line[x] != ' '; });
+    INFO("column " << x);
+    REQUIRE(marked);
+  }
+}
+
 TEST_CASE("a circle stays where a dashed line crosses it, and a number of steps may be wider than the plot") {
   RunHistory history;
   for (std::int64_t i = 1; i <= 3; ++i) history.on_log({.step = i * 1'000'000, .loss = 1}, 0, 0);

@@ -251,6 +251,18 @@ TEST_CASE("the picture of sinusoidal positions is well-formed for every size, an
   REQUIRE(std::abs(facts.wavelengths[1] - 20 * std::acos(-1)) < 1e-12);
 }
 
+TEST_CASE("the legends of the picture of positions stand apart from their maps") {
+  // A map is framed, and its legend after it.
+  const std::string xml = positions_picture(position_facts(30, 20, 100), words_in("en"));
+  const std::regex frame("<rect x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\" height=\"[0-9.]+\" fill=\"none\"");
+  std::vector<std::pair<double, double>> ends;
+  for (std::sregex_iterator at(xml.begin(), xml.end(), frame), end; at != end; ++at) {
+    ends.emplace_back(std::stod((*at)[1]), std::stod((*at)[1]) + std::stod((*at)[2]));
+  }
+  REQUIRE(ends.size() >= 4);
+  for (const std::size_t map : {0U, 2U}) REQUIRE(ends[map + 1].first >= ends[map].second + 8);
+}
+
 TEST_CASE("every language has all words of the drawings, and their formats take the same numbers") {
   const PositionFacts facts = position_facts(300, 20, 100);
   for (const std::string& language : maki::languages()) {

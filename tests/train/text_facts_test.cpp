@@ -7,6 +7,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "tests/catch.h"
 #include "train/loop/plan/shape_table.h"
+#include "train/loop/plan/shapes.h"
 
 using namespace maki;
 
@@ -98,4 +99,26 @@ TEST_CASE("a long text of few characters has byte pairs, and a short one charact
   REQUIRE(tokenizer(1'100'000, 3000, 0.01).tokenizer == "bpe");
   REQUIRE(tokenizer(1'100'000, 3000, 0.1).tokenizer == "char");
   REQUIRE(tokenizer(5'000, 2000).tokenizer == "byte");
+}
+
+TEST_CASE("tables are expected to learn less of rare n-grams and of short texts, other models are not") {
+  for (const Recipe recipe : {Recipe::tables, Recipe::network, Recipe::network_with_tables, Recipe::prior}) {
+    const ModelShape shape{
+        .recipe = recipe, .n_layer = 1, .n_head = 1, .n_embd = 64, .block_size = 64, .curve = {1, 2}};
+    const auto loss = [&](std::int64_t vocabulary, double train_tokens) {
+      return shape.expected_loss(1e6, vocabulary, train_tokens);
+    };
+    const bool has_tables = recipe == Recipe::tables || recipe == Recipe::network_with_tables;
+    INFO(static_cast<int>(recipe));
+    REQUIRE((loss(kManyTokens + 1, 1e6) > loss(kManyTokens, 1e6)) == has_tables);
+    REQUIRE((loss(64, kShortText - 1) > loss(64, kShortText)) == (recipe == Recipe::tables));
+  }
+}
+
+TEST_CASE("the windows of a text that is learned by heart leave as little of it out as half of the longest allow") {
+  REQUIRE(block_by_heart(100, 64) == 25);  // of 25 to 49: two windows must fit, and 100 = 4 · 25
+  REQUIRE(block_by_heart(100, 30) == 25);
+  REQUIRE(block_by_heart(1000, 24) == 20);
+  REQUIRE(block_by_heart(3, 64) == 1);
+  REQUIRE(block_by_heart(1, 64) == 1);
 }
