@@ -48,8 +48,9 @@ TEST_CASE("another text is read as the text of the run was, unless options say o
 
 TEST_CASE("how to read another text otherwise is said in options that exist") {
   const TemporaryFolder folder;
-  const std::string run = folder / "run", other = folder.write("other.txt", small_text().substr(0, 300));
-  require_ok(train(folder, folder.write("corpus.txt", small_text()), {"--documents"}));
+  const std::string run = folder / "run", part = small_text().substr(0, 300), other = folder.write("other.txt", part);
+  for (const char* const name : {"texts/a.txt", "texts/b.txt", "texts/c.txt"}) folder.write(name, small_text());
+  require_ok(train(folder, folder / "texts", {"--documents", "--val-fraction", "0.4"}));
   REQUIRE_THAT(require_ok(run_maki({"eval", run, other})).err,
                ContainsSubstring("with documents = true; to read it otherwise: --no-documents\n"));
   REQUIRE(require_ok(run_maki({"eval", run, other, "--no-documents"})).err.find("is read as") == std::string::npos);

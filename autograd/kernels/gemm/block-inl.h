@@ -115,6 +115,14 @@ ReadAhead<T> read_ahead(const GemmBlock<T>& g, const RowTiles& tiles, std::int64
   return {from + p * g.lda, std::min(share, g.k - p), columns, g.lda, calls};
 }
 
+/// What this thread packs of B after the block, in `calls` parts.
+template <class T>
+ReadAhead<T> read_next_b(const GemmBlock<T>& g, std::int64_t calls) {
+  if (g.next_b == nullptr) return {nullptr, 0, 0, 0, calls};
+  if (g.b_layout == GemmLayoutB::column_major) return {g.next_b, g.n, g.k, g.ldb, calls};
+  return {g.next_b, g.k, g.n, g.ldb, calls};
+}
+
 /// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
 /// panels of B stream past them from the level-2 cache.
 template <class T>
@@ -126,11 +134,14 @@ void gemm_block(const GemmBlock<T>& g) {
   call.k = g.k;
   call.ldc = g.ldc;
   call.accumulate = g.accumulate;
+  const std::int64_t panels = (g.n + kPanelColumns - 1) / kPanelColumns;
+  ReadAhead<T> ahead_of_b = read_next_b(g, tiles.count * panels);
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
-    ReadAhead<T> ahead = read_ahead(g, tiles, t, (g.n + kPanelColumns - 1) / kPanelColumns);
+    ReadAhead<T> ahead = read_ahead(g, tiles, t, panels);
     for (std::int64_t j = 0; j < g.n; j += kPanelColumns) {
       ahead.some();
+      ahead_of_b.some();
       const std::int64_t columns = std::min(kPanelColumns, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
       set_a_source(g, i, j == 0, columns == g.n, call);

@@ -131,6 +131,11 @@ struct GemmPlan {
   bool reads_ahead() const {
     return cuts_vector_squares() && product.m * product.k * std::int64_t{sizeof(T)} > caches().level2 / 2 * threads();
   }
+  /// Whether tasks read what they pack next of B beside the arithmetic: if it takes little of the level-2 cache.
+  bool reads_next_b() const {
+    return !tile.packs_a && scheme == GemmScheme::task_packs_b && !cuts_vector_squares() && product.batch == 1 &&
+           columns * depth * std::int64_t{sizeof(T)} <= caches().level2 / 8;
+  }
   bool tasks_pack_b() const {
     return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a || tasks_pack_a();
   }

@@ -57,7 +57,7 @@ class GemmProduct {
     return plan_.items * piece_count(g_.m, plan_.rows) * piece_count(s.n, plan_.columns);
   }
   GemmTask place(const GemmSlab& s, std::int64_t task) const;
-  const T* next_a(const GemmSlab& s, std::int64_t task, std::int64_t p) const;
+  void set_next(const GemmSlab& s, std::int64_t task, std::int64_t p, GemmBlock<T>& block) const;
   void multiply(const GemmSlab& s, std::int64_t task, int thread) const;
   void run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const;
   void pack_private(const GemmSlab& s, int thread) const;
@@ -141,14 +141,15 @@ GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
   return {s.item + task / (across * down), (begin + in_strip % rows) * plan_.rows, in_strip / rows * plan_.columns};
 }
 
-/// Operand A of what follows a block of a task: the chain that begins at step p of the slab or, if p is 0, the next
-/// task. Null after the last task.
+/// Sets which parts of A and B follow a block of a task: those of the chain that begins at step p of the slab or, if p
+/// is 0, of the next task, unless this is the last one.
 template <class T>
-const T* GemmProduct<T>::next_a(const GemmSlab& s, std::int64_t task, std::int64_t p) const {
+void GemmProduct<T>::set_next(const GemmSlab& s, std::int64_t task, std::int64_t p, GemmBlock<T>& block) const {
   const std::int64_t next = p > 0 ? task : task + 1;
-  if (next == tasks(s)) return nullptr;
+  if (next == tasks(s)) return;
   const GemmTask at = place(s, next);
-  return a_at(g_, at.item, at.i, s.p + p).values;
+  if (block.reads_ahead) block.next_a = a_at(g_, at.item, at.i, s.p + p).values;
+  if (plan_.reads_next_b()) block.next_b = b_at(g_, at.item, s.p + p, s.j + at.j).values;
 }
 
 template <class T>
@@ -172,7 +173,7 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
     block.k = std::min(plan_.depth, s.k - p);
     block.a = block.a_packed ? GemmOperand<T>(panel_at(own_a(thread), i, p)) : a_at(g_, item, i, s.p + p);
     block.reads_ahead = plan_.reads_ahead();
-    if (block.reads_ahead) block.next_a = next_a(s, task, p + block.k < s.k ? p + block.k : 0);
+    set_next(s, task, p + block.k < s.k ? p + block.k : 0, block);
     if (plan_.tasks_pack_b()) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
