@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <fcntl.h>
 #include <string_view>
@@ -34,6 +35,7 @@ std::int64_t second_number(std::string_view text) {
   return number;
 }
 
+// −1 if it cannot be read: with ENOENT in errno if there is no such thread any more.
 std::int64_t waited_by([[maybe_unused]] int thread) {
 #if defined(__linux__)
   std::array<char, 64> path{}, text{};
@@ -54,8 +56,8 @@ std::int64_t waited_by([[maybe_unused]] int thread) {
 }  // namespace
 
 void OtherWork::begin(std::int64_t now, std::span<const std::int64_t> waited) {
-  watched_ = std::min(waited.size(), waited_.size());
-  std::copy_n(waited.begin(), watched_, waited_.begin());
+  watched_ = waited.size();
+  std::ranges::copy(waited, waited_.begin());
   begun_ = now;
   next_ = now + kWindow;
   left_out_ = 0;
@@ -63,7 +65,7 @@ void OtherWork::begin(std::int64_t now, std::span<const std::int64_t> waited) {
 
 void OtherWork::update(std::int64_t now, std::span<const std::int64_t> waited) {
   if (left_out_ > 0 || waited.size() != watched_) return begin(now, waited);
-  // The call may come late, so that the waits are those of a longer time.
+  // The call may come late: the waits are then those of a longer time.
   const double windows = static_cast<double>(now - begun_) / static_cast<double>(kWindow);
   double waits = 0;
   for (std::size_t i = 0; i < watched_; ++i) {
@@ -95,10 +97,10 @@ std::span<const std::int64_t> waits_of_watched_threads() {
     const int thread = place.load();
     if (thread == 0) continue;
     const std::int64_t waited = waited_by(thread);
-    if (waited < 0) {
-      place = 0;  // it has ended
-    } else {
+    if (waited >= 0) {
       all_waits[count++] = waited;
+    } else if (errno == ENOENT) {
+      place = 0;  // it has ended
     }
   }
   return {all_waits.data(), count};

@@ -1,11 +1,10 @@
 // How many threads of a team are worth using while other programs want the same processors. A thread that waits for its
 // processor keeps all others waiting at the end of every parallel region: beside one busy loop on two cores, a small
-// step takes 1.4 times as long on two threads as on one. No result depends on the number of threads.
+// step would take 1.4 times as long on two threads as on one. No result depends on the number of threads.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 namespace maki {
@@ -18,8 +17,9 @@ class OtherWork {
   /// Whether update() wants to know at time `now` (nanoseconds of any clock that does not go back) how long the threads
   /// have waited. Cheap; false in most calls.
   bool wants_update(std::int64_t now) const { return now >= next_; }
-  /// waited: for each thread of the team, the nanoseconds it has waited for a processor since it began. At most
-  /// kMaxWatched are looked at. Another number of threads than before begins anew.
+  /// waited: for each thread of the team, the nanoseconds it has waited for a processor since it began. With another
+  /// number of threads than before, the time begins anew.
+  /// Requires: at most kMaxWatched threads.
   void update(std::int64_t now, std::span<const std::int64_t> waited);
   /// How many threads of the team to leave out.
   std::int64_t left_out() const { return left_out_; }

@@ -27,7 +27,7 @@ int threads();
 void set_threads(std::int64_t n);
 
 /// The number of threads that the next parallel region should use, at most threads(): fewer while other programs use
-/// the processors of some (other_work.h). Asks for one thread inside a parallel region.
+/// the processors of some (other_work.h). 1 inside a parallel region.
 ///
 /// Thread safety: may be called from any thread.
 int active_threads();
@@ -48,25 +48,38 @@ class WholeTeam {
 /// serially, because a parallel region would cost more than it saves.
 inline constexpr std::int64_t kMinParallelWork = 32768;
 
+/// The number of threads for a loop over n indices, each of which costs `work` elementary operations: 1 if there is too
+/// little work or the caller is already in a parallel region.
+inline int team_for(std::int64_t n, std::int64_t work) {
+  return n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork ? 1 : active_threads();
+}
+
+/// Calls body(thread) on each of `team` threads: every parallel region of the process.
+template <class Body>
+void run_on_team(int team, const Body& body) {
+#pragma omp parallel num_threads(team)
+  {
+    watch_this_thread();
+    body(omp_get_thread_num());
+  }
+}
+
 /// Calls body(begin, end) on contiguous parts of [0, n), at most one per thread, and not at all for n <= 0. `work` is
 /// the cost of one index in elementary operations. Where the parts begin and end depends on the number of threads, so
 /// the body must process each index independently of the others. Serial if there is too little work or the caller is
 /// already in a parallel region.
 template <class Body>
 void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
-  const bool serial = n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork;
-  const int team = serial ? 1 : active_threads();
+  const int team = team_for(n, work);
   if (team == 1) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
   }
-#pragma omp parallel num_threads(team)
-  {
-    watch_this_thread();
-    const std::int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+  run_on_team(team, [&](std::int64_t part) {
+    const std::int64_t parts = omp_get_num_threads();
     const std::int64_t begin = n * part / parts, end = n * (part + 1) / parts;
     if (begin < end) body(begin, end);
-  }
+  });
 }
 
 /// Distributes tasks 0 … n - 1 over a team: each thread first runs its own contiguous part, then takes tasks that other
@@ -132,19 +145,13 @@ void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
       body(i);
     }
   };
-  const bool serial = n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork;
-  const int team = serial ? 1 : active_threads();
+  const int team = team_for(n, work);
   if (team == 1) {
     for (std::int64_t i = 0; i < n; ++i) call(i, 0);
     return;
   }
   TaskQueue queue(n, team);
-#pragma omp parallel num_threads(team)
-  {
-    watch_this_thread();
-    const int thread = omp_get_thread_num();
-    queue.run(thread, [&](std::int64_t i) { call(i, n < team ? i : thread); });
-  }
+  run_on_team(team, [&](int thread) { queue.run(thread, [&](std::int64_t i) { call(i, n < team ? i : thread); }); });
 }
 
 /// ceil(a / b) for a >= 0, b > 0.

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"
@@ -53,12 +52,6 @@ Tensor replaced(const Case& drawn, std::size_t i, std::int64_t j, double value) 
   return forward(drawn, inputs);
 }
 
-// The bound of relative errors: greater on targets that round a product before they add it.
-double float32_bound() {
-  const std::string target = kernels::target();
-  return target == "sse4" || target == "floor" ? 1e-5 : 5e-6;
-}
-
 // Compares output and gradients in float32 with those in float64, for inputs that float32 represents exactly. Returns
 // the number of gradients compared.
 int require_float32_agrees(const Row& row, Case drawn, double floor) {
@@ -67,10 +60,10 @@ int require_float32_agrees(const Row& row, Case drawn, double floor) {
   }
   BoundCase narrow(drawn, DType::float32), wide(drawn, DType::float64);
   const Evaluation a = evaluate(narrow), b = evaluate(wide);
-  REQUIRE(relative_error(a.output, b.output, row.floor) < float32_bound());
+  REQUIRE(relative_error(a.output, b.output, row.floor) < 5e-6);
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {
     INFO("gradient of " << narrow.store().parameters()[i]->name());
-    REQUIRE(relative_error(a.gradients[i], b.gradients[i], floor) < float32_bound());
+    REQUIRE(relative_error(a.gradients[i], b.gradients[i], floor) < 5e-6);
   }
   return static_cast<int>(a.gradients.size());
 }

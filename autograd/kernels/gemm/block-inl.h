@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 #include <type_traits>
 
+#include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/activate-inl.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/pack-inl.h"
@@ -72,7 +73,8 @@ HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, 
   }
 }
 
-/// Reads an array [rows, columns], rows ld apart, into the level-2 cache, a part of it at each of `calls` calls.
+/// Reads an array [rows, columns], rows ld apart, into the level-2 cache, a part of it at each of `calls` calls of
+/// some().
 template <class T>
 class ReadAhead {
  public:
@@ -81,7 +83,7 @@ class ReadAhead {
         rows_(rows),
         columns_(columns),
         ld_(ld),
-        lines_((rows * ((columns + kLine - 1) / kLine) + calls - 1) / calls) {}
+        lines_(ceil_div(rows * ceil_div(columns, kLine), calls)) {}
   HWY_INLINE void some() {
     for (std::int64_t line = 0; line < lines_ && rows_ > 0; ++line) {
       __builtin_prefetch(row_ + column_, 0, 2);
@@ -99,19 +101,19 @@ class ReadAhead {
   std::int64_t rows_, columns_, ld_, lines_, column_ = 0;
 };
 
-/// What this thread reads of a transposed A after row tile t, in `calls` parts. A row tile reads a part of a cache line
-/// from every row of A, so what kTilesAhead tiles read is read ahead together, and each tile before them reads a share
-/// of its rows. (A row-major A, of which a tile reads long pieces, arrives in time without this.)
+/// What row tile t reads ahead of a transposed A, in `calls` parts. A row tile uses a part of a cache line of every row
+/// of A, so the lines of kTilesAhead tiles are read together, and each of the tiles before them reads its share of the
+/// rows. (A row-major A, of which a tile reads long pieces, arrives in time without this.)
 template <class T>
-ReadAhead<T> read_ahead(const GemmBlock<T>& g, const RowTiles& tiles, std::int64_t t, std::int64_t calls) {
+ReadAhead<T> read_next_a(const GemmBlock<T>& g, const RowTiles& tiles, std::int64_t t, std::int64_t calls) {
   constexpr std::int64_t kTilesAhead = 8;
   const std::int64_t first = t - t % kTilesAhead, next = std::min(first + kTilesAhead, tiles.count);
   const bool in_block = next < tiles.count;
   const T* const from = in_block ? g.a.values + tiles.begin(next) : g.next_a;
-  if (!g.reads_ahead || from == nullptr) return {nullptr, 0, 0, 0, calls};
+  if (!g.reads_next_a || from == nullptr) return {nullptr, 0, 0, 0, calls};
   const std::int64_t columns = in_block ? tiles.begin(std::min(next + kTilesAhead, tiles.count)) - tiles.begin(next)
                                         : tiles.begin(std::min(kTilesAhead, tiles.count));
-  const std::int64_t share = (g.k + next - first - 1) / (next - first), p = std::min(g.k, (t - first) * share);
+  const std::int64_t share = ceil_div(g.k, next - first), p = std::min(g.k, (t - first) * share);
   return {from + p * g.lda, std::min(share, g.k - p), columns, g.lda, calls};
 }
 
@@ -134,13 +136,13 @@ void gemm_block(const GemmBlock<T>& g) {
   call.k = g.k;
   call.ldc = g.ldc;
   call.accumulate = g.accumulate;
-  const std::int64_t panels = (g.n + kPanelColumns - 1) / kPanelColumns;
+  const std::int64_t panels = ceil_div(g.n, kPanelColumns);
   ReadAhead<T> ahead_of_b = read_next_b(g, tiles.count * panels);
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
-    ReadAhead<T> ahead = read_ahead(g, tiles, t, panels);
+    ReadAhead<T> ahead_of_a = read_next_a(g, tiles, t, panels);
     for (std::int64_t j = 0; j < g.n; j += kPanelColumns) {
-      ahead.some();
+      ahead_of_a.some();
       ahead_of_b.some();
       const std::int64_t columns = std::min(kPanelColumns, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);

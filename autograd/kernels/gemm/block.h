@@ -38,9 +38,10 @@ struct GemmBlock {
   T* derivative;        // [m, n], rows ldc apart, or null
   const T* factor;      // likewise; given with the last block along K only
   BFloat16* c_rounded;  // likewise: receives the finished elements, rounded; c is then null
-  bool reads_ahead;  // of A, which is transposed, what is multiplied next is read into the caches beside the arithmetic
-  const T* next_a;   // with reads_ahead: A of the block that this thread multiplies next, as far as is known, or null
-  const T* next_b;  // where B is packed by the task, likewise: B of the next block, to be read into the caches, or null
+  // What this thread multiplies after the block is read into the caches beside the arithmetic: of A, which is then
+  // transposed, if reads_next_a; of B, if next_b is not null. next_a may be null: not known.
+  bool reads_next_a;
+  const T *next_a, *next_b;
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
   T *a_buffer, *b_buffer;

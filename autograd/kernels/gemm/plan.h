@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "autograd/core/caches.h"
+#include "autograd/core/cache_size.h"
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/gemm.h"
@@ -120,21 +120,21 @@ struct GemmPlan {
     const bool few_rows = scheme != GemmScheme::thread_packs_a && scheme != GemmScheme::task_packs_b;
     return rounds_for_amx() && product.a_transposed && few_rows;
   }
-  /// Whether the product is that of a gradient of weights on the vector units, A transposed and both operands as long
-  /// as there are tokens: each task takes its part of both operands, and a part of C that stays in the level-2 cache
-  /// however long K is. 384 × 384 × 4096 takes 0.79 times as long as with B packed by the team, 1536 × 384 × 4096 0.93
-  /// times.
+  /// Whether the product is cut as suits gradients of weights on the vector units, where A is transposed and K is the
+  /// number of tokens: each task takes its part of both operands, and a part of C that stays in the level-2 cache
+  /// however long K is.
   bool cuts_vector_squares() const {
     return !tile.packs_a && product.a_transposed && product.batch == 1 && product.b_packed == nullptr;
   }
-  /// Whether tasks read what they multiply next of A beside the arithmetic: if A is not in the level-2 caches already.
-  bool reads_ahead() const {
-    return cuts_vector_squares() && product.m * product.k * std::int64_t{sizeof(T)} > caches().level2 / 2 * threads();
+  /// Whether tasks read what they multiply next of A beside the arithmetic: if A is too large to be in the level-2
+  /// caches already.
+  bool reads_next_a() const {
+    return cuts_vector_squares() && product.m * product.k > elements(level2_cache_bytes() / 2) * threads();
   }
   /// Whether tasks read what they pack next of B beside the arithmetic: if it takes little of the level-2 cache.
   bool reads_next_b() const {
     return !tile.packs_a && scheme == GemmScheme::task_packs_b && !cuts_vector_squares() && product.batch == 1 &&
-           columns * depth * std::int64_t{sizeof(T)} <= caches().level2 / 8;
+           columns * depth <= elements(level2_cache_bytes() / 8 * kMaxReadAheadCacheEighths);
   }
   bool tasks_pack_b() const {
     return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a || tasks_pack_a();
@@ -192,13 +192,12 @@ struct GemmPlan {
     const std::int64_t columns_of_bytes = elements(kBf16TaskPackedBytes) / steps / tile.columns * tile.columns;
     return std::clamp(columns_of_bytes, kMaxTaskPackedColumns, kMaxTaskColumns);
   }
-  /// Of a task of cuts_vector_squares(): its packed B takes at most 3/8 of a level-2 cache. C, if it is read again for
-  /// each chain, has fewer rows, so that it fits beside it.
-  std::int64_t most_square_columns() const {
+  void cut_vector_squares() {
     const std::int64_t steps = std::clamp<std::int64_t>(product.k, 1, kGemmChainLength);
-    return std::max(tile.columns, elements(caches().level2 * 3 / 8) / steps);
+    const std::int64_t most_packed = elements(level2_cache_bytes() / 8 * kMaxSquareCacheEighths);
+    cut_square_tasks(product.k <= kGemmChainLength ? kMaxSquareRows : kMaxSquareRowsOfChains,
+                     std::max(tile.columns, most_packed / steps));
   }
-  std::int64_t most_square_rows() const { return product.k <= kGemmChainLength ? 512 : 256; }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
   bool shares_b() const { return product.b_packed != nullptr || product.batch == 1 || product.stride_b == 0; }
@@ -239,7 +238,7 @@ struct GemmPlan {
   /// after every slab.
   void cut_tasks() {
     if (tasks_pack_a()) return cut_square_tasks(kBf16TaskExtent, kBf16TaskExtent);
-    if (cuts_vector_squares()) return cut_square_tasks(most_square_rows(), most_square_columns());
+    if (cuts_vector_squares()) return cut_vector_squares();
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
@@ -253,12 +252,12 @@ struct GemmPlan {
     columns = piece_length(product.n, task_panels * tile.columns, tile.columns);
   }
 
-  /// Tasks that read both operands for themselves are about squares; their number is a multiple of the number of
-  /// threads, if there are enough tiles.
+  /// Tasks that pack their own part of B are nearly square where they do not take all rows, because each reads its rows
+  /// of A and its columns of B; their number is a multiple of the number of threads, if there are enough tiles.
   void cut_square_tasks(std::int64_t most_rows, std::int64_t most_columns) {
     const std::int64_t tiles = ceil_div(product.m, tile.rows);
-    std::int64_t down = ceil_div(tiles, most_rows / tile.rows),
-                 across = ceil_div(panels(), most_columns / tile.columns);
+    std::int64_t down = ceil_div(tiles, most_rows / tile.rows);
+    std::int64_t across = ceil_div(panels(), most_columns / tile.columns);
     while (down * across < threads() && (down < tiles || across < panels())) {
       ++(tiles * across >= panels() * down ? down : across);
     }

@@ -129,8 +129,8 @@ void GemmProduct<T>::pack_private(const GemmSlab& s, int thread) const {
   }
 }
 
-/// Tasks are numbered such that each thread begins with rows of its own, as in every other loop, and takes all of them
-/// below each other before it goes on to the next columns, whose part of B stays in its level-2 cache.
+/// Tasks are numbered such that each of threads() threads begins with rows of its own, as in every other loop, and goes
+/// down all of them before it moves on to the next columns: their part of B stays in its level-2 cache meanwhile.
 template <class T>
 GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
   const std::int64_t across = piece_count(s.n, plan_.columns), down = piece_count(g_.m, plan_.rows);
@@ -141,21 +141,23 @@ GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
   return {s.item + task / (across * down), (begin + in_strip % rows) * plan_.rows, in_strip / rows * plan_.columns};
 }
 
-/// Sets which parts of A and B follow a block of a task: those of the chain that begins at step p of the slab or, if p
-/// is 0, of the next task, unless this is the last one.
+/// Sets which parts of A and B follow a block of a task that ends before step p of the slab: those of the next chain
+/// or, after the last one, of the next task, if there is one.
 template <class T>
 void GemmProduct<T>::set_next(const GemmSlab& s, std::int64_t task, std::int64_t p, GemmBlock<T>& block) const {
-  const std::int64_t next = p > 0 ? task : task + 1;
+  block.next_a = block.next_b = nullptr;
+  if (!plan_.reads_next_a() && !plan_.reads_next_b()) return;
+  const bool is_last = p >= s.k;
+  const std::int64_t next = is_last ? task + 1 : task, step = s.p + (is_last ? 0 : p);
   if (next == tasks(s)) return;
-  const GemmTask at = place(s, next);
-  if (block.reads_ahead) block.next_a = a_at(g_, at.item, at.i, s.p + p).values;
-  if (plan_.reads_next_b()) block.next_b = b_at(g_, at.item, s.p + p, s.j + at.j).values;
+  const auto [item, i, j] = place(s, next);
+  if (plan_.reads_next_a()) block.next_a = a_at(g_, item, i, step).values;
+  if (plan_.reads_next_b()) block.next_b = b_at(g_, item, step, s.j + j).values;
 }
 
 template <class T>
 void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) const {
-  const GemmTask at = place(s, task);
-  const std::int64_t item = at.item, i = at.i, j = at.j;
+  const auto [item, i, j] = place(s, task);
   GemmBlock<T> block{};
   block.m = std::min(plan_.rows, g_.m - i);
   block.n = std::min(plan_.columns, s.n - j);
@@ -167,13 +169,13 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   block.c = g_.c_rounded == nullptr ? g_.c + at_c : nullptr;
   block.c_rounded = g_.c_rounded != nullptr ? g_.c_rounded + at_c : nullptr;
   block.ldc = g_.ldc;
+  block.reads_next_a = plan_.reads_next_a();
   block.a_buffer = own_a(thread);
   block.b_buffer = own_b(thread);
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
     block.a = block.a_packed ? GemmOperand<T>(panel_at(own_a(thread), i, p)) : a_at(g_, item, i, s.p + p);
-    block.reads_ahead = plan_.reads_ahead();
-    set_next(s, task, p + block.k < s.k ? p + block.k : 0, block);
+    set_next(s, task, p + block.k, block);
     if (plan_.tasks_pack_b()) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
@@ -213,11 +215,7 @@ void GemmProduct<T>::run(int team) const {
     return;
   }
   TaskQueue to_pack(pack_tasks(slab(0)), team), to_multiply(tasks(slab(0)), team);
-#pragma omp parallel num_threads(team)
-  {
-    watch_this_thread();
-    run_member(omp_get_thread_num(), team, to_pack, to_multiply);
-  }
+  run_on_team(team, [&](int thread) { run_member(thread, team, to_pack, to_multiply); });
 }
 
 /// The work of thread `thread` of a team: for each slab, packs its share and waits for the others, if the team packs;

@@ -47,13 +47,13 @@ std::int64_t rounds_per_measurement(const Chains& chains) {
 
 // The best rate of the measurements that fit into the time, at least one, on threads() threads.
 double best_flop_per_second(const Chains& chains, double seconds) {
+  const WholeTeam whole;
   const std::int64_t rounds = rounds_per_measurement(chains);
   const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
   double best = 0;
   for (const double start = seconds_now(); best == 0 || seconds_now() - start < seconds;) {
     const double begin = seconds_now();
     // One index per thread, so that every thread runs all rounds once.
-    const WholeTeam whole;
     parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
     best = std::max(best, flop / (seconds_now() - begin));
   }
@@ -98,9 +98,10 @@ class FarArrays {
   Storage memory_;
 };
 
-// Bytes per second, the best of all calls of body(number of the measurement).
+// Bytes per second, the best of all calls of body(number of the measurement), on threads() threads.
 template <class Body>
 double best_rate(std::int64_t bytes, const Body& body) {
+  const WholeTeam whole;
   double best = 0;
   for (int i = 0; i < kMeasurements; ++i) {
     const double start = seconds_now();
