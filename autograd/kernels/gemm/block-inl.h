@@ -47,12 +47,14 @@ template <class T>
 HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
   call.b_copy = nullptr;
+  call.b_is_packed = true;
   call.ldb = kPanelColumns;
   if (g.b_layout == GemmLayoutB::packed) {
     call.b = g.b.values + j / kPanelColumns * g.ldb;
   } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanelColumns) {
     call.b = g.b.values + j;
     call.ldb = g.ldb;
+    call.b_is_packed = false;
     call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
   } else {
     call.b = g.b_buffer + j * g.k;

@@ -194,7 +194,8 @@ struct GemmPlan {
   }
   void cut_vector_squares() {
     const std::int64_t steps = std::clamp<std::int64_t>(product.k, 1, kGemmChainLength);
-    const std::int64_t most_packed = elements(level2_cache_bytes() / 8 * kMaxSquareCacheEighths);
+    const std::int64_t most_packed =
+        elements(std::max(level2_cache_bytes() / 8 * kMaxSquareCacheEighths, kMinSquarePackedBytes));
     cut_square_tasks(product.k <= kGemmChainLength ? kMaxSquareRows : kMaxSquareRowsOfChains,
                      std::max(tile.columns, most_packed / steps));
   }

@@ -35,6 +35,11 @@ inline constexpr int kGemmTileRows = 12, kThinPieces = 2;  // 24 sums in 32 regi
 inline constexpr int kGemmTileRows = 4, kThinPieces = 2;  // 8 sums in 16 registers; half a cache line
 #endif
 
+/// How many steps of K the register tile multiplies in one round of its loop, where operands allow it. With 12
+/// multiply-adds a step, counting, moving pointers and prefetching are a fifth of the instructions, and a core whose
+/// front end is shared with another hyper-thread issues three a cycle.
+inline constexpr int kGemmRoundSteps = HWY_TARGET == HWY_AVX2 ? 4 : 1;
+
 /// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
 /// with B packed.
 inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
@@ -62,6 +67,7 @@ struct GemmTileCall {
   T* a_copy;
   const T* b;
   std::ptrdiff_t ldb;
+  bool b_is_packed;
   T* b_copy;
   T* c;
   std::ptrdiff_t ldc;
@@ -69,10 +75,10 @@ struct GemmTileCall {
   const T* bias;
 };
 
-/// The addresses of the next element of each row of A. The rows are in groups of five: one base pointer per group and
-/// at most four strides, which all groups share, fit in the integer registers. Fourteen separate offsets were loaded
-/// from the stack, on ports that the arithmetic needs; avoiding that gained 3 percentage points of the peak at every
-/// shape.
+/// The addresses of the next element of each row of A. The rows are in groups of three or five: one base pointer per
+/// group and at most four strides, which all groups share, fit in the integer registers. Fourteen separate offsets were
+/// loaded from the stack, on ports that the arithmetic needs; avoiding that gained 3 percentage points of the peak at
+/// every shape.
 template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
@@ -82,24 +88,55 @@ class RowPointers {
   HWY_INLINE T at(int i) const {
     return kColumnsA ? base_[0][i] : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_];
   }
-  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
+  /// The element of row i `steps` steps on, of a row-major or packed A.
+  HWY_INLINE T at(int i, int steps) const {
+    return kColumnsA ? base_[0][steps * kPackedRows<T> + i]
+                     : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_ + steps];
+  }
+  HWY_INLINE void next(std::ptrdiff_t steps = 1) {
+    MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? steps * stride_ : steps;
+  }
+  /// Keeps the compiler from turning the addresses of several steps into pointers of their own, which are more than
+  /// there are registers.
+  HWY_INLINE void pin() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) asm("" : "+r"(base_[g])); }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kRowsPerBasePointer = 5;  // so that a base and four strides suffice for each group
+  static constexpr int kRowsPerBasePointer = kGemmTileRows > 6 ? 5 : 3;
   static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerBasePointer - 1) / kRowsPerBasePointer;
   const T* base_[kRowGroups];
   std::ptrdiff_t stride_;
 };
 
-/// One step of every chain of the tile: sum[i][v] += a(i, p) · b[v].
+/// One step of every chain of the tile: sum[i][v] += a(i) · b[v].
 template <int kRows, int kVecs, class A, class V>
 HWY_INLINE void gemm_step(const A& a, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
   const hn::DFromV<V> d;
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-    const V x = hn::Set(d, a.at(i));
+    const V x = hn::Set(d, a(i));
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
   }
+}
+
+/// The first steps of a chain whose B is packed, and whose A is packed or row-major: as many as whole rounds of
+/// kGemmRoundSteps cover. Advances `a` and `b` past them and returns their number.
+template <int kRows, int kVecs, bool kColumnsA, class T, class V>
+HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT& b,
+                                    V (&sum)[kRows][kVecs]) {
+  const GemmVec<T> d;
+  constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d);
+  const std::int64_t steps = k - k % kGemmRoundSteps;
+  for (std::int64_t p = 0; p < steps; p += kGemmRoundSteps) {
+    MAKI_UNROLL for (int step = 0; step < kGemmRoundSteps; ++step) {
+      V bv[kVecs];
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::Load(d, b + (2 * step + v) * kLanes);
+      gemm_step<kRows, kVecs>([&](int i) HWY_ATTR { return a.at(i, step); }, bv, sum);
+    }
+    a.next(kGemmRoundSteps);
+    a.pin();
+    b += 2 * kGemmRoundSteps * kLanes;
+  }
+  return steps;
 }
 
 /// All steps: sum [kRows, kVecs] += A B. Prefetching 8 steps ahead gains 1 to 2 %, because B and packed A come from the
@@ -113,7 +150,12 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   RowPointers<kRows, kColumnsA, T> a(call.a, lda);
   T *HWY_RESTRICT a_copy = call.a_copy, *HWY_RESTRICT b_copy = call.b_copy;
   const std::ptrdiff_t b_ahead = (b_copy != nullptr ? 4 : 1) * kAheadSteps * ldb;
-  for (std::int64_t p = 0; p < call.k; ++p) {
+  std::int64_t p = 0;
+  const bool reads_packed_a = kColumnsA && a_copy == nullptr && lda == kPackedRows<T>;
+  if (kGemmRoundSteps > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
+    p = gemm_rounds<kRows, kVecs>(call.k, a, b, sum);
+  }
+  for (; p < call.k; ++p) {
     MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLineElements)
         hwy::Prefetch(b + b_ahead + line);
     if (kColumnsA) hwy::Prefetch(a.first() + kAheadSteps * lda);
@@ -127,7 +169,7 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
       std::memcpy(a_copy, a.first(), kRows * sizeof(T));  // constant length, so the compiler emits a few moves
       a_copy += kPackedRows<T>;
     }
-    gemm_step<kRows, kVecs>(a, bv, sum);
+    gemm_step<kRows, kVecs>([&](int i) HWY_ATTR { return a.at(i); }, bv, sum);
     a.next();
     b += ldb;
   }
