@@ -140,19 +140,29 @@ struct Bf16Floats32 {
     // tiles of columns. 8 steps ahead, as in gemm_chain(): B comes from the level-2 cache.
     constexpr std::int64_t kAheadSteps = 8, kAheadElements = kAheadSteps * kRoundedColumns;
     constexpr std::int64_t kSkippedElements = kBf16GroupElements - kBf16Depth * kRoundedColumns;
-    const auto steps = [&](std::int64_t count, std::int64_t ahead) HWY_ATTR {
-      for (std::int64_t p = 0; p < count; ++p, ++a, b += kRoundedColumns) {
+    constexpr std::int64_t kFirstSteps = kBf16Depth - kAheadSteps;
+    add_steps<kFirstSteps, kAheadElements>(d, a, b, sum);
+    add_steps<kAheadSteps, kAheadElements + kSkippedElements>(d, a + kFirstSteps, b + kFirstSteps * kRoundedColumns,
+                                                              sum);
+  }
+  /// sum += kSteps steps, with B prefetched kAheadElements ahead.
+  template <std::int64_t kSteps, std::int64_t kAheadElements, class D, class V, int kRows, int kVecs>
+  static HWY_INLINE void add_steps(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
+    static_assert(kSteps % MAKI_ROUND_STEPS == 0);
+    for (std::int64_t p = 0; p < kSteps; p += MAKI_ROUND_STEPS) {
+      MAKI_UNROLL for (int step = 0; step < MAKI_ROUND_STEPS; ++step) {
         V y[kVecs];
-        MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + ahead + v);
-        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + v * kRoundedLanes);
+        MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16)
+            hwy::Prefetch(b + kAheadElements + step * kRoundedColumns + v);
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + step * kRoundedColumns + v * kRoundedLanes);
         MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-          const V x = hn::Set(d, a[i * kBf16Depth]);
+          const V x = hn::Set(d, a[i * kBf16Depth + step]);
           MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
         }
       }
-    };
-    steps(kBf16Depth - kAheadSteps, kAheadElements);
-    steps(kAheadSteps, kAheadElements + kSkippedElements);
+      a += MAKI_ROUND_STEPS;
+      b += MAKI_ROUND_STEPS * kRoundedColumns;
+    }
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }
 };

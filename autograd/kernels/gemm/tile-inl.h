@@ -35,11 +35,6 @@ inline constexpr int kGemmTileRows = 12, kThinPieces = 2;  // 24 sums in 32 regi
 inline constexpr int kGemmTileRows = 4, kThinPieces = 2;  // 8 sums in 16 registers; half a cache line
 #endif
 
-/// How many steps of K the register tile multiplies in one round of its loop, where operands allow it. With 12
-/// multiply-adds a step, counting, moving pointers and prefetching are a fifth of the instructions, and a core whose
-/// front end is shared with another hyper-thread issues three a cycle.
-inline constexpr int kGemmRoundSteps = HWY_TARGET == HWY_AVX2 ? 4 : 1;
-
 /// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
 /// with B packed.
 inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
@@ -96,9 +91,7 @@ class RowPointers {
   HWY_INLINE void next(std::ptrdiff_t steps = 1) {
     MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? steps * stride_ : steps;
   }
-  /// Keeps the compiler from turning the addresses of several steps into pointers of their own, which are more than
-  /// there are registers.
-  HWY_INLINE void pin() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) asm("" : "+r"(base_[g])); }
+  HWY_INLINE void pin() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) MAKI_PIN(base_[g]); }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
@@ -119,22 +112,22 @@ HWY_INLINE void gemm_step(const A& a, const V (&b)[kVecs], V (&sum)[kRows][kVecs
 }
 
 /// The first steps of a chain whose B is packed, and whose A is packed or row-major: as many as whole rounds of
-/// kGemmRoundSteps cover. Advances `a` and `b` past them and returns their number.
+/// MAKI_ROUND_STEPS cover. Advances `a` and `b` past them and returns their number.
 template <int kRows, int kVecs, bool kColumnsA, class T, class V>
 HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT& b,
                                     V (&sum)[kRows][kVecs]) {
   const GemmVec<T> d;
   constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d);
-  const std::int64_t steps = k - k % kGemmRoundSteps;
-  for (std::int64_t p = 0; p < steps; p += kGemmRoundSteps) {
-    MAKI_UNROLL for (int step = 0; step < kGemmRoundSteps; ++step) {
+  const std::int64_t steps = k - k % MAKI_ROUND_STEPS;
+  for (std::int64_t p = 0; p < steps; p += MAKI_ROUND_STEPS) {
+    MAKI_UNROLL for (int step = 0; step < MAKI_ROUND_STEPS; ++step) {
       V bv[kVecs];
       MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::Load(d, b + (2 * step + v) * kLanes);
       gemm_step<kRows, kVecs>([&](int i) HWY_ATTR { return a.at(i, step); }, bv, sum);
     }
-    a.next(kGemmRoundSteps);
+    a.next(MAKI_ROUND_STEPS);
     a.pin();
-    b += 2 * kGemmRoundSteps * kLanes;
+    b += 2 * MAKI_ROUND_STEPS * kLanes;
   }
   return steps;
 }
@@ -152,7 +145,7 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   const std::ptrdiff_t b_ahead = (b_copy != nullptr ? 4 : 1) * kAheadSteps * ldb;
   std::int64_t p = 0;
   const bool reads_packed_a = kColumnsA && a_copy == nullptr && lda == kPackedRows<T>;
-  if (kGemmRoundSteps > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
+  if (MAKI_ROUND_STEPS > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
     p = gemm_rounds<kRows, kVecs>(call.k, a, b, sum);
   }
   for (; p < call.k; ++p) {
