@@ -82,8 +82,8 @@ inline constexpr std::int64_t kMaxBf16Depth = 1536;
 /// rows.
 inline constexpr std::int64_t kMaxSquareCacheEighths = 3, kMaxSquareRows = 512, kMaxSquareRowsOfChains = 256;
 /// But that share is at least this, even of a smaller cache, because packing A makes the first panel of columns dearer
-/// than the others: on two cores of Zen 3, with 512 KiB of level-2 cache each, 384 × 384 × 4096 takes 0.81 times as
-/// long with 256 columns as with 96, and no less with 384.
+/// than the others: on two cores of Zen 3, with 512 KiB of level-2 cache each, eight gradients of weights take 0.9
+/// times as long (geometric mean) with 256 columns as with 96, and no less with 384.
 inline constexpr std::int64_t kMinSquarePackedBytes = std::int64_t{512} << 10;
 /// Where tasks pack B, what they pack next is read ahead if it takes at most this share of a level-2 cache: with AVX2,
 /// a step of gpt2 takes 0.96 times as long.
