@@ -80,10 +80,7 @@ class RowPointers {
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
     MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] = a + kRowsPerBasePointer * g * lda;
   }
-  HWY_INLINE T at(int i) const {
-    return kColumnsA ? base_[0][i] : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_];
-  }
-  /// The element of row i `steps` steps on, of a row-major or packed A.
+  /// The element of row i, `steps` steps on: 0 if A is transposed and read in place.
   HWY_INLINE T at(int i, int steps) const {
     return kColumnsA ? base_[0][steps * kPackedRows<T> + i]
                      : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_ + steps];
@@ -101,18 +98,19 @@ class RowPointers {
   std::ptrdiff_t stride_;
 };
 
-/// One step of every chain of the tile: sum[i][v] += a(i) · b[v].
+/// One step of every chain of the tile: sum[i][v] += a(i) · b[v], with the elements of A `steps` steps on.
 template <int kRows, int kVecs, class A, class V>
-HWY_INLINE void gemm_step(const A& a, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
+HWY_INLINE void gemm_step(const A& a, int steps, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
   const hn::DFromV<V> d;
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-    const V x = hn::Set(d, a(i));
+    const V x = hn::Set(d, a.at(i, steps));
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
   }
 }
 
 /// The first steps of a chain whose B is packed, and whose A is packed or row-major: as many as whole rounds of
-/// MAKI_ROUND_STEPS cover. Advances `a` and `b` past them and returns their number.
+/// MAKI_ROUND_STEPS cover. Advances `a` and `b` past them and returns their number. B is not prefetched: from the
+/// level-2 cache Zen 3 reads it in time by itself, and this form reaches 89 GFLOP/s instead of 85.
 template <int kRows, int kVecs, bool kColumnsA, class T, class V>
 HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT& b,
                                     V (&sum)[kRows][kVecs]) {
@@ -123,7 +121,7 @@ HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA
     MAKI_UNROLL for (int step = 0; step < MAKI_ROUND_STEPS; ++step) {
       V bv[kVecs];
       MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::Load(d, b + (2 * step + v) * kLanes);
-      gemm_step<kRows, kVecs>([&](int i) HWY_ATTR { return a.at(i, step); }, bv, sum);
+      gemm_step(a, step, bv, sum);
     }
     a.next(MAKI_ROUND_STEPS);
     a.pin();
@@ -144,7 +142,7 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   T *HWY_RESTRICT a_copy = call.a_copy, *HWY_RESTRICT b_copy = call.b_copy;
   const std::ptrdiff_t b_ahead = (b_copy != nullptr ? 4 : 1) * kAheadSteps * ldb;
   std::int64_t p = 0;
-  const bool reads_packed_a = kColumnsA && a_copy == nullptr && lda == kPackedRows<T>;
+  const bool reads_packed_a = a_copy == nullptr && lda == kPackedRows<T>;
   if (MAKI_ROUND_STEPS > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
     p = gemm_rounds<kRows, kVecs>(call.k, a, b, sum);
   }
@@ -162,7 +160,7 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
       std::memcpy(a_copy, a.first(), kRows * sizeof(T));  // constant length, so the compiler emits a few moves
       a_copy += kPackedRows<T>;
     }
-    gemm_step<kRows, kVecs>([&](int i) HWY_ATTR { return a.at(i); }, bv, sum);
+    gemm_step(a, 0, bv, sum);
     a.next();
     b += ldb;
   }
