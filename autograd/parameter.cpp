@@ -9,6 +9,7 @@
 #include "autograd/core/nearest.h"
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/int8.h"
 
 namespace maki {
 namespace {
@@ -80,12 +81,21 @@ Tensor Parameter::gradient() const {
   return group_ == ParamGroup::rows ? all_rows(row_gradient(), shape_) : gradient_;
 }
 
+Int8Matrix Parameter::int8_sizes() const {
+  const bool is_matrix = shape_.rank() == 2 && multiplied_ && group_ != ParamGroup::rows;
+  return is_matrix ? Int8Matrix{.out = shape_[0], .in = shape_[1]} : Int8Matrix{};
+}
+
 std::uint64_t Parameter::version() const { return store_.version(); }
 
 static_assert(kParamGroups.front() == ParamGroup::decay);  // so an offset in the flat block is one in the rounded copy
 const BFloat16* Parameter::rounded() const {
   const BFloat16* const copy = store_.rounded_values();
   return copy != nullptr && group_ == ParamGroup::decay ? copy + offset_ : nullptr;
+}
+
+const Int8Matrix* Parameter::int8() const {
+  return store_.has_int8_values() && int8_.blocks != nullptr ? &int8_ : nullptr;
 }
 
 void Parameter::clear_store_gradients() const noexcept { store_.clear_gradients(); }
@@ -194,7 +204,7 @@ void ParameterStore::take_memory(const Tensor& values) {
   values_ = values ? values : empty(Shape{range(ParamGroup::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
     Tensor value = part_of(values_, parameter->offset_, parameter->shape_);
-    if (parameter->trainable()) value.set_link({.parameter = parameter.get()});
+    value.set_link({.value_of = parameter.get(), .frozen = !parameter->trainable()});
     parameter->value_ = value;
   }
   bind_gradients(empty(Shape{trainable().size()}, dtype_));
@@ -291,6 +301,30 @@ std::int64_t ParameterStore::rounded_values_bytes() const {
 
 BFloat16* ParameterStore::rounded_memory() const {
   return rounded_ ? reinterpret_cast<BFloat16*>(rounded_.data()) : nullptr;
+}
+
+void ParameterStore::keep_int8_values() {
+  require_sealed();
+  check(dtype_ == DType::float32, "parameters: only float32 values can be rounded to 8 bits; these are {}",
+        to_string(dtype_));
+  int8_version_ = 0;
+  int8_ = Storage(int8_values_bytes());
+  auto* blocks = reinterpret_cast<Int8Block*>(int8_.data());
+  for (const auto& parameter : parameters_) {
+    Int8Matrix& matrix = parameter->int8_ = parameter->int8_sizes();
+    if (matrix.bytes() == 0) continue;
+    check(kernels::round_to_int8(parameter->value().data<float>(), matrix, blocks),
+          "parameters: only finite numbers can be rounded to 8 bits; parameter {} has others", parameter->name());
+    matrix.blocks = blocks;
+    blocks += matrix.panels() * matrix.groups();
+  }
+  int8_version_ = version_;
+}
+
+std::int64_t ParameterStore::int8_values_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& parameter : parameters_) bytes += parameter->int8_sizes().bytes();
+  return bytes;
 }
 
 }  // namespace maki

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autograd/core/bfloat16.h"
+#include "autograd/core/int8_matrix.h"
 #include "autograd/core/philox.h"
 #include "autograd/row_gradient.h"
 #include "autograd/tensor.h"
@@ -90,6 +91,9 @@ class Parameter {
   /// The value in the store's rounded copy (ParameterStore::keep_rounded_values()); null unless there is one that
   /// agrees with the value and has this parameter.
   const BFloat16* rounded() const;
+  /// The value in the store's 8-bit copy (ParameterStore::keep_int8_values()); null unless there is one that agrees
+  /// with the value and has this parameter.
+  const Int8Matrix* int8() const;
 
   /// For the tape: the memory of the gradient, and whether it was written since the gradients were cleared.
   Tensor& gradient_buffer() const { return gradient_; }
@@ -102,6 +106,7 @@ class Parameter {
   friend class ParameterStore;
   Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, std::int64_t matrices,
             Initializer init);
+  Int8Matrix int8_sizes() const;  // of the 8-bit copy; 0 if there is none of this parameter
 
   ParameterStore& store_;
   std::string name_;
@@ -111,6 +116,7 @@ class Parameter {
   bool multiplied_ = true;
   Initializer init_;
   std::int64_t offset_ = 0;
+  Int8Matrix int8_;
   Tensor value_;
   mutable Tensor gradient_;
   mutable bool written_ = false;
@@ -211,6 +217,16 @@ class ParameterStore {
   /// Says that the rounded copy, if one is kept, agrees with the values until the next mark_changed().
   void mark_rounded() { rounded_version_ = version_; }
 
+  /// Keeps a copy, rounded to 8 bits (core/int8_matrix.h), of the matrices by which every token is multiplied
+  /// (Parameter::multiplied()). Until mark_changed(), ops that are not recorded read it instead of the values, a
+  /// quarter of the bytes, and compute what they would with the rounded numbers. Throws Error before seal(), unless the
+  /// type is float32 and all these numbers are finite; OutOfMemoryError.
+  void keep_int8_values();
+  /// The bytes of such a copy.
+  std::int64_t int8_values_bytes() const;
+  /// Whether there is one that agrees with the values.
+  bool has_int8_values() const { return int8_version_ == version_; }
+
  private:
   void require_sealed() const;
   void draw(Parameter& parameter, std::uint64_t seed);
@@ -226,6 +242,8 @@ class ParameterStore {
   std::uint64_t version_ = 1;
   Storage rounded_;
   std::uint64_t rounded_version_ = 0;  // of the values that rounded_ agrees with
+  Storage int8_;
+  std::uint64_t int8_version_ = 0;  // of the values that int8_ agrees with
 };
 
 }  // namespace maki

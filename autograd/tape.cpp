@@ -111,7 +111,7 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
                     static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure,
                     /*watches=*/false});
   for (const Tensor* const x : inputs) {
-    const Parameter* const parameter = x->link().parameter;
+    const Parameter* const parameter = x->link().parameter();
     inputs_.push_back(
         {x->link().slot, parameter, parameter == nullptr ? 0 : parameter->version(), x->numel(), x->dtype()});
   }

@@ -28,9 +28,13 @@ class Parameter;
 /// Where a gradient goes: to a parameter, to a tape slot, or (by default) nowhere. It belongs to the handle and not to
 /// the block, because handles of one block may differ in it (detach).
 struct GradientLink {
-  const Parameter* parameter = nullptr;
+  const Parameter* value_of = nullptr;  ///< the parameter that the elements are
   std::uint64_t epoch = 0;  ///< identifies the tape, and its contents between two calls of backward() or clear()
   std::int32_t slot = -1;
+  bool frozen = false;  ///< whether the parameter takes no gradient
+
+  /// The parameter that the gradient goes to, or null.
+  const Parameter* parameter() const { return frozen ? nullptr : value_of; }
 };
 
 class Tensor {
@@ -84,7 +88,7 @@ class Tensor {
   /// OutOfMemoryError if the system refuses the memory.
   Tensor clone() const;
   /// Whether a recorded op with this tensor as input will send a gradient to it.
-  bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }
+  bool requires_grad() const { return link_.parameter() != nullptr || link_.slot >= 0; }
   /// Whether another handle refers to the block as well. Requires: the handle is not empty.
   bool shared() const { return storage_.shared(); }
   /// For the tape and the parameter store.

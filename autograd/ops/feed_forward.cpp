@@ -68,14 +68,13 @@ void check_layers(const char* op, const Tensor& x, FeedForward& f) {
 template <class T>
 Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivative, Tensor& y) {
   const bool recorded = rounds_as_recorded();
-  kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), weight_operand<T>(f.up, recorded), recorded);
+  kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), forward_weight<T>(f.up), recorded);
   Hidden hidden(up);
   up.bias = data_or_null<T>(f.up_bias);
   up.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
   if (derivative) up.derivative = derivative.data<T>();
   run(up);
-  kernels::Gemm<T> down =
-      linear_product(f.down_shape, hidden.operand<T>(), weight_operand<T>(f.down, recorded), recorded);
+  kernels::Gemm<T> down = linear_product(f.down_shape, hidden.operand<T>(), forward_weight<T>(f.down), recorded);
   down.c = y.data<T>();
   down.bias = data_or_null<T>(f.down_bias);
   run(down);

@@ -171,7 +171,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   const bool recorded = rounds_as_recorded();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight_operand<T>(weight, recorded), recorded);
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), forward_weight<T>(weight), recorded);
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
@@ -188,7 +188,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   const bool recorded = rounds_as_recorded();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight_operand<T>(weight, recorded), recorded);
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), forward_weight<T>(weight), recorded);
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     g.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;

@@ -266,7 +266,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
     const bool recorded = rounds_as_recorded();
-    const kernels::GemmOperand<T> w = weight_operand<T>(weight, recorded);
+    const kernels::GemmOperand<T> w = forward_weight<T>(weight);
     for_each_chunk(all, chunk.rows, [&](std::int64_t at, kernels::CrossEntropyRows rows) {
       rows.stride = stride;
       make_logits({rows.rows, in, out, whole, stride}, x.data<T>() + at * in, w, logits.data<T>(), recorded);

@@ -10,6 +10,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/parameter.h"
 #include "autograd/recording.h"
+#include "autograd/tape.h"
 
 namespace maki {
 
@@ -51,11 +52,22 @@ using AnyOperand = std::type_identity_t<kernels::GemmOperand<T>>;
 /// if there is one and the product rounds.
 template <class T>
 kernels::GemmOperand<T> weight_operand(const Tensor& weight, bool recorded) {
-  const Parameter* const parameter = weight.link().parameter;
+  const Parameter* const parameter = weight.link().value_of;
   if (recorded && recorded_products_round<T>() && parameter != nullptr) {
     if (const BFloat16* const rounded = parameter->rounded()) return rounded;
   }
   return weight.data<T>();
+}
+
+/// The same for a forward pass: the 8-bit copy of a parameter, if there is one and nothing is recorded.
+template <class T>
+kernels::GemmOperand<T> forward_weight(const Tensor& weight) {
+  const Parameter* const parameter = weight.link().value_of;
+  if (parameter != nullptr && Tape::current() == nullptr) {
+    const Int8Matrix* const int8 = parameter->int8();
+    if (int8 != nullptr && weight.shape() == parameter->shape()) return int8;
+  }
+  return weight_operand<T>(weight, rounds_as_recorded());
 }
 
 /// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.
@@ -64,7 +76,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, kernels::
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.y_stride();
-  round_as_recorded(g, recorded);
+  round_as_recorded(g, recorded && weight.int8 == nullptr);
   g.whole = s.whole;
   return g;
 }

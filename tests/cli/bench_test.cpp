@@ -258,6 +258,26 @@ TEST_CASE("bench generate measures tokens") {
   REQUIRE(facts.at("weight_bytes").get<double>() == 4 * parameters);
 }
 
+TEST_CASE("bench generate reads weights of 8 bits") {
+  const json facts = bench_facts(kTinyGenerate + Arguments{"--weights", "int8"});
+  REQUIRE(facts.at("weights") == "int8");
+  // Blocks of 16 rows by 64 steps take 16 scales and 1,024 codes: 2 in the embedding of 19 rows; in each of 2 layers 3
+  // of q, k and v, 1 of the projection and 4 of each matrix of the feed-forward network, of which one has 64 steps.
+  REQUIRE(facts.at("weight_bytes") == (2 + 2 * (3 + 1 + 4 + 1)) * (64 + 1024));
+}
+
+TEST_CASE("bench compares teams of threads") {
+  const json teams = bench_facts({"--n-layer", "1", "--n-embd", "32", "--batch-size", "2", "--steps", "2", "--threads",
+                                  "3", "--scaling", "--json"})
+                         .at("scaling");
+  REQUIRE(teams.size() == 3);
+  REQUIRE(teams.at(0).at("efficiency") == 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE(teams.at(i).at("threads") == std::array{1, 2, 3}.at(i));
+    require_positive(teams.at(i), {"ms_per_step", "efficiency", "share_of_peak"});
+  }
+}
+
 TEST_CASE("bench rejects what it cannot measure: exit 2") {
   for (const Arguments& wrong : {Arguments{"gemm"},
                                  Arguments{"gemm", "1,2"},

@@ -65,14 +65,27 @@ void ReadingOptions::add_options(const Command& command, const std::string& text
 
 LoadedModel ReadingOptions::open() const {
   policy();  // before anything is read
+  const WeightNumbers numbers = parse_weights(weights);
   if (threads != 0) set_threads(threads);
-  return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special);
+  return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special, numbers);
 }
 
 std::vector<std::string> inputs_of_run(const std::string& run_or_file) {
   if (!is_directory(run_or_file)) return {run_or_file};
   const RunDirectory directory(run_or_file);
   return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
+}
+
+void add_weights_option(const Command& command, std::string& weights) {
+  command.add_option("--weights", weights, "trained|int8",
+                     "numbers in which the weights are read; int8: rounded to 8 bits, so that each token takes less "
+                     "time and the loss changes a little [trained]");
+}
+
+WeightNumbers parse_weights(const std::string& weights) {
+  if (weights == kTrainedWeights) return WeightNumbers::trained;
+  check(weights == "int8", "weights: must be trained or int8; got {}", weights);
+  return WeightNumbers::int8;
 }
 
 void add_checkpoint_option(const Command& command, std::string& checkpoint) {
@@ -159,6 +172,8 @@ void check_adapting(const Command& verb, const char* name, bool adapt, const std
   options.insert(options.end(), more.begin(), more.end());
   const std::vector<std::string> given = verb.given_among(options);
   check(adapt || given.empty(), "{}: {} applies only with --adapt; add it", name, given.empty() ? "" : given.back());
+  check(!adapt || verb.given_among({"--weights"}).empty(),
+        "{}: --adapt changes the weights, which --weights only reads; omit one of them", name);
 }
 
 }  // namespace maki

@@ -18,9 +18,15 @@ namespace maki {
 /// may be outputs.
 std::vector<std::string> inputs_of_run(const std::string& run_or_file);
 
+/// Adds --weights, for verbs that only read a model; at first kTrainedWeights.
+void add_weights_option(const Command& command, std::string& weights);
+inline constexpr const char* kTrainedWeights = "trained";
+/// Throws Error unless the text is "trained" or "int8".
+WeightNumbers parse_weights(const std::string& weights);
+
 /// The model that the command line names, and how it reads.
 struct ReadingOptions {
-  std::string run, checkpoint, unknown = "error";
+  std::string run, checkpoint, unknown = "error", weights = kTrainedWeights;
   std::int64_t threads = 0;
   bool special = false, json = false;
 
@@ -32,8 +38,8 @@ struct ReadingOptions {
 
   /// The policy for characters that the vocabulary lacks. Throws Error for an unknown one.
   Unknown policy() const { return parse_unknown_policy(unknown); }
-  /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy, and
-  /// what choose_checkpoint() and LoadedModel throw.
+  /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy or
+  /// form of weights, and what choose_checkpoint() and LoadedModel throw.
   LoadedModel open() const;
   std::vector<std::string> inputs() const { return inputs_of_run(run); }
 };
@@ -85,7 +91,8 @@ struct AdaptingOptions {
   /// `help` is that of --adapt.
   void add(const Command& command, const std::string& help);
 };
-/// After parsing: throws Error if one of the options that need --adapt, or one of `more`, was given without it.
+/// After parsing: throws Error if one of the options that need --adapt, or one of `more`, was given without it, and if
+/// --weights was given with it.
 void check_adapting(const Command& verb, const char* name, bool adapt, const std::vector<std::string>& more = {});
 
 }  // namespace maki

@@ -12,8 +12,9 @@
 
 namespace maki {
 
-LoadedModel::LoadedModel(const std::string& file, std::optional<DType> dtype, bool specials)
+LoadedModel::LoadedModel(const std::string& file, std::optional<DType> dtype, bool specials, WeightNumbers weights)
     : LoadedModel(ContainerReader(file), dtype) {
+  if (weights == WeightNumbers::int8) round_weights();
   if (!specials) return;
   tokenizers = finding_specials(tokenizers);
   tokenizer = tokenizers.target;
@@ -47,6 +48,19 @@ LoadedModel::LoadedModel(const ContainerReader& file, std::optional<DType> dtype
     });
   }
   store.mark_changed();
+}
+
+void LoadedModel::round_weights() {
+  check(store.dtype() == DType::float32,
+        "{}: has numbers of type {}, and only those of a float32 model are rounded to 8 bits; omit `weights`", path,
+        to_string(store.dtype()));
+  try {
+    store.keep_int8_values();
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& error) {
+    fail<CheckpointError>("{}: {}", path, error.what());
+  }
 }
 
 namespace {

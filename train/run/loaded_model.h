@@ -12,6 +12,10 @@ namespace maki {
 /// finding_specials() for those of a model, of which one may have no special tokens.
 PairTokenizers finding_specials(const PairTokenizers& tokenizers);
 
+/// The numbers in which a loaded model has the matrices that every token is multiplied by: those that were trained, or
+/// these rounded to 8 bits (ParameterStore::keep_int8_values()), for a model that is only read.
+enum class WeightNumbers : std::uint8_t { trained, int8 };
+
 /// Selects the constructor of LoadedModel that merges adapters.
 struct MergeAdapters {};
 
@@ -19,10 +23,11 @@ struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights; without one it
   /// is that of the run, whose weights may be mapped: the file must then not be shortened or overwritten while the
   /// model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or damaged,
-  /// CheckpointError if it cannot be read, and Error for a `dtype` of whole numbers. With `specials`, special tokens
-  /// that are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has
-  /// any.
-  explicit LoadedModel(const std::string& path, std::optional<DType> dtype = {}, bool specials = false);
+  /// CheckpointError if it cannot be read or, for `weights` of 8 bits, has numbers that are not finite, and Error for a
+  /// `dtype` of whole numbers, or for such weights of a model that is not float32. With `specials`, special tokens that
+  /// are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has any.
+  explicit LoadedModel(const std::string& path, std::optional<DType> dtype = {}, bool specials = false,
+                       WeightNumbers weights = WeightNumbers::trained);
   /// A model without adapters that computes what `adapted` does: what they add is part of its weights (merge_adapters()
   /// in nn/low_rank.h). They share the n-gram prior.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
@@ -39,6 +44,7 @@ struct LoadedModel {
 
  private:
   LoadedModel(const ContainerReader& file, std::optional<DType> dtype);
+  void round_weights();
 };
 
 }  // namespace maki

@@ -8,6 +8,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/int8.h"
 #include "autograd/kernels/gemm/plan.h"
 #include "autograd/kernels/gemm/product.h"
 #include "autograd/kernels/simd/target.h"
@@ -64,8 +65,8 @@ void check_product(const Gemm<T>& g) {
   check(g.beta == 0 || g.beta == 1, "gemm: beta must be 0 or 1; got {}", g.beta);
   check(g.lda >= (g.a_transposed ? g.m : g.k), "gemm: lda must be at least {}; got {}", g.a_transposed ? g.m : g.k,
         g.lda);
-  check(g.b_packed != nullptr || g.ldb >= (g.b_transposed ? g.k : g.n), "gemm: ldb must be at least {}; got {}",
-        g.b_transposed ? g.k : g.n, g.ldb);
+  check(g.b_packed != nullptr || g.b.int8 != nullptr || g.ldb >= (g.b_transposed ? g.k : g.n),
+        "gemm: ldb must be at least {}; got {}", g.b_transposed ? g.k : g.n, g.ldb);
   check(g.ldc >= g.n, "gemm: ldc must be at least {}; got {}", g.n, g.ldc);
   const std::int64_t covered = (g.m - 1) * g.ldc + g.n;  // by one item of C, from its first element to its last
   check(g.batch <= 1 || std::abs(g.stride_c) >= covered,
@@ -82,8 +83,18 @@ void check_product(const Gemm<T>& g) {
 }
 
 template <class T>
-void check_scratch(const GemmPlan<T>& plan, std::span<std::byte> scratch) {
-  const std::int64_t needed = scratch_bytes(plan);
+void check_int8(const Gemm<T>& g) {
+  check(std::is_same_v<T, float>, "gemm: 8-bit numbers need a product of floats; this one is of doubles");
+  const Int8Matrix& b = *g.b.int8;
+  check(b.out == g.n && b.in == g.k, "gemm: a matrix of 8-bit numbers must be [n, k] = [{}, {}]; got [{}, {}]", g.n,
+        g.k, b.out, b.in);
+  check(g.b_transposed && !g.a_transposed && !g.recorded && !g.rounds_operands && g.batch == 1 &&
+            g.derivative == nullptr && g.factor == nullptr,
+        "gemm: 8-bit numbers need a product of one item with B alone transposed, which is not recorded and has neither "
+        "derivative nor factor");
+}
+
+void check_scratch(std::int64_t needed, std::span<std::byte> scratch) {
   check(static_cast<std::int64_t>(scratch.size()) >= needed, "gemm: needs {} bytes of scratch; got {}", needed,
         scratch.size());
   check(reinterpret_cast<std::uintptr_t>(scratch.data()) % 64 == 0 || needed == 0,
@@ -94,16 +105,27 @@ void check_scratch(const GemmPlan<T>& plan, std::span<std::byte> scratch) {
 
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g) {
-  return is_empty(g) ? 0 : scratch_bytes(GemmPlan<T>(g));
+  if (is_empty(g)) return 0;
+  if constexpr (std::is_same_v<T, float>) {
+    if (g.b.int8 != nullptr) return int8_scratch_bytes(g);
+  }
+  return scratch_bytes(GemmPlan<T>(g));
 }
 
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
   require_target();
   check_product(g);
+  if (g.b.int8 != nullptr) check_int8(g);
   if (is_empty(g)) return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (g.b.int8 != nullptr) {
+      check_scratch(int8_scratch_bytes(g), scratch);
+      return int8_gemm(g, scratch);
+    }
+  }
   const GemmPlan<T> plan(g);
-  check_scratch(plan, scratch);
+  check_scratch(scratch_bytes(plan), scratch);
   if (plan.scheme == GemmScheme::streamed) return run_streamed(plan);
   GemmProduct<T>(plan, reinterpret_cast<T*>(scratch.data())).run(is_serial(g) ? 1 : active_threads());
 }

@@ -18,6 +18,7 @@
 #include <span>
 
 #include "autograd/core/bfloat16.h"
+#include "autograd/core/int8_matrix.h"
 
 namespace maki::kernels {
 
@@ -48,16 +49,18 @@ constexpr bool amx_pays(const GemmSizes& s) {
 enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 
 /// An operand in memory: numbers of type T or, if `rounded` is not null, bfloat16 numbers, which only a product that
-/// rounds its operands may have. Both pointers null: absent.
+/// rounds its operands may have, or, if `int8` is not null, a matrix [n, k] of 8-bit numbers. All null: absent.
 template <class T>
 struct GemmOperand {
   GemmOperand() = default;
   GemmOperand(const T* x) : values(x) {}          // NOLINT(google-explicit-constructor): a plain array is an operand
   GemmOperand(const BFloat16* x) : rounded(x) {}  // NOLINT(google-explicit-constructor)
+  GemmOperand(const Int8Matrix* x) : int8(x) {}   // NOLINT(google-explicit-constructor)
   const T* values = nullptr;
   const BFloat16* rounded = nullptr;
+  const Int8Matrix* int8 = nullptr;
 
-  /// The operand that begins `elements` later.
+  /// The operand that begins `elements` later. Requires: `int8` is null.
   GemmOperand operator+(std::int64_t elements) const {
     return rounded != nullptr ? GemmOperand(rounded + elements) : GemmOperand(values + elements);
   }
@@ -74,6 +77,8 @@ struct Gemm {
   GemmOperand<T> a{};
   std::int64_t lda = 0;
   bool a_transposed = false;
+  /// A matrix of 8-bit numbers is B transposed, whatever ldb, of a product of floats that is not recorded, of one item,
+  /// with a row-major A, and without derivative or factor. Its bits are those of the floats that it stands for.
   GemmOperand<T> b{};
   std::int64_t ldb = 0;
   bool b_transposed = false;
@@ -104,11 +109,10 @@ struct Gemm {
 
 /// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, of whether stride_b is 0, the target,
 /// threads(), and whether the caller is inside a parallel region, where a product runs on the calling thread alone. Of
-/// the pointers only b_packed matters: a prepacked B needs less scratch. 0 if m, n or batch is not positive; nothing is
-/// checked.
-/// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
-/// target and threads(). The size returned outside a region is enough inside one as well; the size returned inside may
-/// be too small outside, and gemm() then throws.
+/// the pointers only b_packed and b.int8 matter: a prepacked B needs less scratch, and 8-bit numbers become floats. 0
+/// if m, n or batch is not positive; nothing is checked. Requires: call it from the same parallel context (inside or
+/// outside a parallel region) as gemm(), with the same target and threads(). The size returned outside a region is
+/// enough inside one as well; the size returned inside may be too small outside, and gemm() then throws.
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 

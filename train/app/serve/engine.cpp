@@ -13,7 +13,8 @@ constexpr std::chrono::milliseconds kGatherTime{5};
 
 }  // namespace
 
-Engine::Engine(const ServedRuns& runs) : runs_(runs), thread_([this] { run(); }) {}
+Engine::Engine(const ServedRuns& runs, WeightNumbers weights)
+    : runs_(runs), weights_(weights), thread_([this] { run(); }) {}
 
 Engine::~Engine() {
   {
@@ -76,7 +77,8 @@ Engine::Model Engine::model(const std::string& name) {
     models_.splice(models_.begin(), models_, known);
   } else {
     if (models_.size() >= kModelsInMemory) models_.pop_back();
-    models_.emplace_front(identity, std::make_shared<const LoadedModel>(path));
+    models_.emplace_front(identity,
+                          std::make_shared<const LoadedModel>(path, std::nullopt, /*specials=*/false, weights_));
   }
   return models_.front().second;
 }

@@ -21,7 +21,7 @@ namespace maki {
 class Engine {
  public:
   /// Requires: the runs outlive the engine.
-  explicit Engine(const ServedRuns& runs);
+  Engine(const ServedRuns& runs, WeightNumbers weights);
   /// Ends after the current token. What was not answered stays so.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -42,6 +42,7 @@ class Engine {
   void score();
 
   const ServedRuns& runs_;
+  const WeightNumbers weights_;
   // Of the thread that computes: the models in memory, by what identifies their files, the one that was used last
   // first; requests with prompts of which log-probabilities are wanted; and texts.
   std::list<std::pair<std::string, Model>> models_;

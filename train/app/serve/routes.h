@@ -12,7 +12,7 @@ namespace maki {
 
 /// What the routes use. Must outlive the server.
 struct Served {
-  explicit Served(const std::string& path) : runs(path), engine(runs) {}
+  Served(const std::string& path, WeightNumbers weights) : runs(path), engine(runs, weights) {}
   ServedRuns runs;
   EventStreams events;
   Engine engine;

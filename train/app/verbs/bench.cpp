@@ -1,6 +1,7 @@
 // maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]      maki bench network
 #include "train/app/verbs/bench.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fmt/ranges.h>
 #include <memory>
@@ -38,7 +39,13 @@ struct BenchOptions {
   explicit BenchOptions(const Command& command) : model(command, step_fields()) {}
   WorkloadOptions model;
   std::int64_t steps = 0;
-  bool json = false;
+  bool scaling = false, json = false;
+};
+
+// A step with fewer threads, and what is possible with them.
+struct SmallerTeam {
+  std::int64_t threads;
+  double seconds, peak_flop_per_second;
 };
 
 struct StepResult {
@@ -47,12 +54,25 @@ struct StepResult {
   double flop;  // of a step
   std::vector<ProfileRow> profile;
   Machine machine;
+  std::vector<SmallerTeam> teams;  // of 1, 2, 4, … threads and, last, of all
 
   double flop_per_second() const { return flop / times.median(); }
   double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
 };
 
-StepResult measure(const Workload& workload, std::int64_t steps) {
+std::vector<SmallerTeam> measure_teams(StepBench& bench, const Workload& workload, std::int64_t steps) {
+  std::vector<SmallerTeam> teams;
+  const std::int64_t all = threads();
+  for (std::int64_t size = 1; teams.empty() || teams.back().threads < all; size = std::min(2 * size, all)) {
+    const ThreadTeam team(size);
+    const double seconds = measure_calls([&] { bench.step(); }, {.calls = steps}).median();
+    teams.push_back(
+        {size, seconds, measure_product_flop_per_second(bench.trainer().store().dtype(), workload.config.precision)});
+  }
+  return teams;
+}
+
+StepResult measure(const Workload& workload, std::int64_t steps, bool scaling) {
   StepBench bench(workload);
   bench.verify();
   const Timings times = measure_calls([&] { bench.step(); }, {.calls = steps});
@@ -63,7 +83,29 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),
-          .machine = measure_machine(bench.trainer().store().dtype(), workload.config.precision)};
+          .machine = measure_machine(bench.trainer().store().dtype(), workload.config.precision),
+          .teams = scaling ? measure_teams(bench, workload, steps) : std::vector<SmallerTeam>()};
+}
+
+// How many times as fast as one thread a team is, for each of its threads.
+double efficiency(const SmallerTeam& team, const StepResult& r) {
+  return r.teams.front().seconds / team.seconds / static_cast<double>(team.threads);
+}
+
+void add_scaling(const StepResult& r, Report& report) {
+  Json list = Json::array();
+  if (!r.teams.empty())
+    report.text(fmt::format("\n{:>7} {:>10} {:>9} {:>11} {:>6}", "threads", "ms", "speed-up", "efficiency", "peak"));
+  for (const SmallerTeam& team : r.teams) {
+    const double share = r.flop / team.seconds / team.peak_flop_per_second;
+    list.push_back({{"threads", team.threads},
+                    {"ms_per_step", 1e3 * team.seconds},
+                    {"efficiency", efficiency(team, r)},
+                    {"share_of_peak", share}});
+    report.text(fmt::format("{:7} {:10.2f} {:9.2f} {:10.0f}% {:5.0f}%", team.threads, 1e3 * team.seconds,
+                            r.teams.front().seconds / team.seconds, 100 * efficiency(team, r), 100 * share));
+  }
+  if (!r.teams.empty()) report.add("scaling", list);
 }
 
 void add_facts(const Workload& workload, const StepResult& r, Report& report) {
@@ -127,7 +169,7 @@ int bench_step(const BenchOptions& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload(/*trains=*/true);
   to_stderr("{}; random tokens\n", describe(workload));
-  const StepResult r = measure(workload, o.steps);
+  const StepResult r = measure(workload, o.steps, o.scaling);
   Report report;
   add_facts(workload, r, report);
   report.line("machine", describe(r.machine))
@@ -141,6 +183,7 @@ int bench_step(const BenchOptions& o) {
                             with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
                             1e-6 * static_cast<double>(r.memory_bytes)));
   add_profile(r.profile, report);
+  add_scaling(r, report);
   report.print(o.json);
   if (!o.json && r.times.is_noisy()) to_stderr("{}\n", r.times.noise_warning());
   return 0;
@@ -206,6 +249,9 @@ void add_bench(const Command& command) {
   const auto o = std::make_shared<BenchOptions>(command);
   command.add_number("--steps", o->steps, 0, kMaxCount,
                      "number of steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+  command.add_flag(
+      "--scaling", o->scaling,
+      "time steps of 1, 2, 4, … threads, too: their speed-up, and their share of the peak of so many threads");
   command.add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(command);
   add_bench_generate(command);

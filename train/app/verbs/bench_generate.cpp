@@ -12,6 +12,7 @@
 #include "nn/generate/generate.h"
 #include "train/app/bench/timing.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/verbs/bench.h"
 #include "train/run/config/models.h"
@@ -24,19 +25,21 @@ struct BenchGenerateOptions {
       : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
   WorkloadOptions model;
   std::int64_t windows = 0;
+  std::string weights = kTrainedWeights;
   bool json = false;
 };
 
 /// A model with initial weights that generates a full context again and again.
 class GenerateBench {
  public:
-  explicit GenerateBench(const Workload& w)
+  GenerateBench(const Workload& w, WeightNumbers weights)
       : store_(w.config.dtype),
         model_(make_model(w.config, w.vocab_size, Scope(store_))),
         generator_(model_->as_generator()) {
     check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",
           model_->kind());
     store_.seal(static_cast<std::uint64_t>(w.config.seed));
+    if (weights == WeightNumbers::int8) store_.keep_int8_values();
     context_ = std::min(generator_->start(1)->capacity(), w.config.block_size);  // a recurrent state has no end
     options_ = {.max_tokens = context_, .sampling = {.seed = static_cast<std::uint64_t>(w.config.seed)}};
   }
@@ -69,6 +72,7 @@ class GenerateBench {
   std::int64_t tokens() const { return context_; }
   /// Bytes of the parameters that every token reads.
   double weight_bytes() const {
+    if (store_.has_int8_values()) return static_cast<double>(store_.int8_values_bytes());
     return static_cast<double>(store_.multiplied_numel()) * static_cast<double>(size_of(store_.dtype()));
   }
 
@@ -92,11 +96,12 @@ class GenerateBench {
 
 int bench_generate(const BenchGenerateOptions& o) {
   end_at_interrupts();
+  const WeightNumbers weights = parse_weights(o.weights);
   const Workload workload = o.model.workload(/*trains=*/false);
   check(!task_rule(workload.config).reads_source(),
         "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
-  GenerateBench bench(workload);
+  GenerateBench bench(workload, weights);
   bench.fill_context();
   bench.verify();
   const Timings times = measure_calls([&] { bench.fill_context(); }, {.calls = o.windows});
@@ -111,6 +116,7 @@ int bench_generate(const BenchGenerateOptions& o) {
       .add("block_size", bench.tokens())
       .add("tokens_per_second", 1 / seconds)
       .add("ms_per_token", 1e3 * seconds)
+      .add("weights", o.weights)
       .add("weight_bytes", bench.weight_bytes())
       .add("read_gigabytes_per_second", 1e-9 * bandwidth)
       .add("ms_to_read_weights", 1e3 * reading)
@@ -138,6 +144,7 @@ void add_bench_generate(const Command& bench) {
   const auto o = std::make_shared<BenchGenerateOptions>(command);
   command.add_number("--steps", o->windows, 0, kMaxCount,
                      "number of context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
+  add_weights_option(command, o->weights);
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return bench_generate(*o); });
 }

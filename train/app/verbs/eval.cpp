@@ -202,6 +202,7 @@ int evaluate_run(const EvalOptions& o) {
   Report()
       .add("checkpoint", loaded.path, "checkpoint", checkpoint)
       .add("step", loaded.state.step)
+      .add("weights", o.reading.weights)
       .add(measured)
       .print(o.reading.json);
   return 0;
@@ -228,6 +229,7 @@ void add_eval(const Command& command) {
                   "read the text in order, too, and learn each window after predicting it; the run is left as it is");
   command.add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
                    "count n-grams, words and repetitions while reading, and mix them with the network [true]");
+  add_weights_option(command, o->reading.weights);
   o->reading.add_options(command, "the text", "print the results as JSON");
   command.set_action([o] { return evaluate_run(*o); });
 }

@@ -146,6 +146,7 @@ void add_generate(const Command& command) {
   add_search_options(command, o->translate.beam_size, o->translate.length_penalty);
   o->adapting.add(command,
                   "let the network, but no n-gram counts, learn the prompt while reading it; the run is left as it is");
+  add_weights_option(command, o->reading.weights);
   o->reading.add_options(command, "the prompt",
                          "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
   command.set_action([o] { return generate(*o); });

@@ -9,6 +9,7 @@
 #include "train/app/flags.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/serve/routes.h"
 #include "train/app/verbs.h"
@@ -21,7 +22,7 @@ constexpr std::chrono::milliseconds kTick{250};
 constexpr std::size_t kMinTokenBytes = 8, kMaxTokenBytes = 256;
 
 struct ServeOptions {
-  std::string path, token, address = "127.0.0.1";
+  std::string path, token, address = "127.0.0.1", weights = kTrainedWeights;
   std::int64_t port = kServePort, threads = 0;
 };
 
@@ -47,7 +48,7 @@ int serve(ServeOptions o) {
   if (o.token.empty() && !is_loopback) o.token = new_token();
   if (o.threads != 0) set_threads(o.threads);
   const DeferInterrupts deferred;
-  Served served(o.path);
+  Served served(o.path, parse_weights(o.weights));
   HttpServer server({o.address, o.port, o.token}, routes(served));
   print_result(server.url() + (o.token.empty() ? "" : "#token=" + o.token) + "\n");
   flush_results();
@@ -73,6 +74,7 @@ void add_serve(const Command& command) {
       "--token", o->token, "TEXT",
       "secret that requests must present [none on this machine's own addresses, else a new one, which is "
       "printed]");
+  add_weights_option(command, o->weights);
   add_threads_option(command, o->threads);
   command.set_action([o] { return serve(*o); });
 }
