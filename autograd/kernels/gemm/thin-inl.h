@@ -145,9 +145,14 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
 /// The tile for m rows. A tile for every number of rows would take several times as long to compile.
 inline auto thin_tile_of(std::int64_t m) {
   using Tile = void (*)(const Gemm<float>&, const ThinColumns&);
-  static constexpr std::pair<std::int64_t, Tile> kTiles[] = {
-      {1, &thin_tile<1>}, {2, &thin_tile<2>}, {3, &thin_tile<3>},   {4, &thin_tile<4>},
-      {6, &thin_tile<6>}, {8, &thin_tile<8>}, {11, &thin_tile<11>}, {kMaxThinRows, &thin_tile<kMaxThinRows>}};
+  static constexpr std::pair<std::int64_t, Tile> kTiles[] = {{1, &thin_tile<1>},
+                                                             {2, &thin_tile<2>},
+                                                             {3, &thin_tile<3>},
+                                                             {4, &thin_tile<4>},
+                                                             {6, &thin_tile<6>},
+                                                             {8, &thin_tile<8>},
+                                                             {11, &thin_tile<std::min(11, kMaxThinRows)>},
+                                                             {kMaxThinRows, &thin_tile<kMaxThinRows>}};
   return std::ranges::find_if(kTiles, [&](const auto& tile) { return m <= tile.first; })->second;
 }
 

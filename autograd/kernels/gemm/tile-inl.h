@@ -23,21 +23,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 // What products adapt to a vector target. kGemmTileRows are the rows of the register tile, which is two vectors wide.
 // AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for A. AVX2 has 16: 12 + 2 + 1. Targets without fused
 // multiply-add need one more register for the product. kThinPieces are the pieces of 16 bytes that a product which
-// streams B (thin-inl.h) reads at a time: a cache line if there are enough registers. Only AVX3 has measurements on
-// record.
-#if HWY_TARGET <= HWY_AVX3                                 // in Highway, lower numbers are better targets
-inline constexpr int kGemmTileRows = 14, kThinPieces = 4;  // 28 sums in 32 registers; a cache line
+// streams B (thin-inl.h) reads at a time: a cache line if there are enough registers. kMaxThinRows are the most rows of
+// such a product: as many as leave its sums in registers. On AVX3, 13 × 384 × 384 takes 24 µs this way, and 48 µs with
+// B packed; on AVX2 with one thread, packing is 1.3 to 1.4 times as fast for 12 rows, as fast for 9, and takes 1.3
+// times as long for 8. Only AVX3 and AVX2 have measurements on record.
+#if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
+inline constexpr int kGemmTileRows = 14, kThinPieces = 4, kMaxThinRows = 14;  // 28 sums in 32 registers; a cache line
 #elif HWY_TARGET == HWY_AVX2
-inline constexpr int kGemmTileRows = 6, kThinPieces = 2;  // 12 sums in 16 registers; half a cache line
+inline constexpr int kGemmTileRows = 6, kThinPieces = 2, kMaxThinRows = 8;  // 12 sums in 16 registers
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kGemmTileRows = 12, kThinPieces = 2;  // 24 sums in 32 registers; half a cache line
+inline constexpr int kGemmTileRows = 12, kThinPieces = 2, kMaxThinRows = 14;  // 24 sums in 32 registers
+#elif HWY_TARGET == HWY_SCALAR
+inline constexpr int kGemmTileRows = 4, kThinPieces = 2, kMaxThinRows = 0;
 #else
-inline constexpr int kGemmTileRows = 4, kThinPieces = 2;  // 8 sums in 16 registers; half a cache line
+inline constexpr int kGemmTileRows = 4, kThinPieces = 2, kMaxThinRows = 8;  // 8 sums in 16 registers
 #endif
-
-/// The most rows of a product of floats that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs
-/// with B packed.
-inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
 
 template <class T>
 using GemmVec = hn::ScalableTag<T>;
