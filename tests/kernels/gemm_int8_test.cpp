@@ -165,7 +165,9 @@ TEST_CASE("products that cannot have 8-bit numbers are refused, and empty ones c
     REQUIRE_THROWS_WITH(gemm(g, scratch.span()), ContainsSubstring(message));
     REQUIRE(std::ranges::all_of(c, [](float x) { return x == 2; }));
   };
-  refused([](Gemm<float>& g) { g.n = 19; }, "must be [n, k] = [19, 30]; got [20, 30]");
+  refused([](Gemm<float>& g) { g.n = 19; }, "must be [n, k] = [19, 30] with k at least 1; got [20, 30]");
+  const Rounded empty(20, 0);
+  refused([&](Gemm<float>& g) { g.k = 0, g.b = &empty.matrix; }, "with k at least 1");
   for (const auto& change : std::vector<void (*)(Gemm<float>&)>{
            [](Gemm<float>& g) { g.recorded = true; }, [](Gemm<float>& g) { g.b_transposed = false; },
            [](Gemm<float>& g) { g.a_transposed = true; }, [](Gemm<float>& g) { g.rounds_operands = true; },

@@ -86,8 +86,9 @@ template <class T>
 void check_int8(const Gemm<T>& g) {
   check(std::is_same_v<T, float>, "gemm: 8-bit numbers need a product of floats; this one is of doubles");
   const Int8Matrix& b = *g.b.int8;
-  check(b.out == g.n && b.in == g.k, "gemm: a matrix of 8-bit numbers must be [n, k] = [{}, {}]; got [{}, {}]", g.n,
-        g.k, b.out, b.in);
+  check(b.out == g.n && b.in == g.k && g.k > 0,
+        "gemm: a matrix of 8-bit numbers must be [n, k] = [{}, {}] with k at least 1; got [{}, {}]", g.n, g.k, b.out,
+        b.in);
   check(g.b_transposed && !g.a_transposed && !g.recorded && !g.rounds_operands && g.batch == 1 &&
             g.derivative == nullptr && g.factor == nullptr,
         "gemm: 8-bit numbers need a product of one item with B alone transposed, which is not recorded and has neither "

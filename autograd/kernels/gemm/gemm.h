@@ -110,9 +110,10 @@ struct Gemm {
 /// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, of whether stride_b is 0, the target,
 /// threads(), and whether the caller is inside a parallel region, where a product runs on the calling thread alone. Of
 /// the pointers only b_packed and b.int8 matter: a prepacked B needs less scratch, and 8-bit numbers become floats. 0
-/// if m, n or batch is not positive; nothing is checked. Requires: call it from the same parallel context (inside or
-/// outside a parallel region) as gemm(), with the same target and threads(). The size returned outside a region is
-/// enough inside one as well; the size returned inside may be too small outside, and gemm() then throws.
+/// if m, n or batch is not positive; nothing is checked.
+/// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
+/// target and threads(). The size returned outside a region is enough inside one as well; the size returned inside may
+/// be too small outside, and gemm() then throws.
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 

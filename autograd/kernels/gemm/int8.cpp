@@ -181,7 +181,7 @@ constexpr std::int64_t kMaxInt8Rows = 32;
 /// Floats of a slab of B.
 constexpr std::int64_t kMaxSlabFloats = 1 << 20;
 
-/// A product with the floats of a slab, from column `j` on, of B.
+/// The part of the product g from column `j` on whose columns of B are packed as floats.
 Gemm<float> product_of_slab(const Gemm<float>& g, std::int64_t j, std::int64_t columns, const float* packed) {
   Gemm<float> slab = g;
   slab.b = {};
@@ -195,7 +195,8 @@ Gemm<float> product_of_slab(const Gemm<float>& g, std::int64_t j, std::int64_t c
 /// Columns of a slab: whole panels of B and of packed floats.
 std::int64_t slab_columns(const Gemm<float>& g) {
   const std::int64_t unit = std::max(Int8Block::kRows, vector_kernels<float>().tile.columns);
-  return std::max(unit, std::min(kMaxSlabFloats / g.k, ceil_div(g.n, unit) * unit) / unit * unit);
+  const std::int64_t most = kMaxSlabFloats / std::max<std::int64_t>(1, g.k);
+  return std::max(unit, std::min(most, ceil_div(g.n, unit) * unit) / unit * unit);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ bool round_to_int8(const float* weight, const Int8Matrix& matrix, Int8Block* blo
 /// gemm_scratch_bytes() of a product with g.b.int8.
 std::int64_t int8_scratch_bytes(const Gemm<float>& g);
 
-/// gemm() of a product with g.b.int8, whose scratch is large enough and whose sizes and pointers were checked, m, n and
-/// k > 0. Few rows read B from memory once and turn it into floats in registers; for more, slabs of B become packed
+/// gemm() of a product with g.b.int8. Requires: its sizes are positive, its scratch is large enough, and all else was
+/// checked. Few rows read B from memory once and turn it into floats in registers; for more, slabs of B become packed
 /// floats.
 void int8_gemm(const Gemm<float>& g, std::span<std::byte> scratch);
 
