@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autograd/core/check.h"
+#include "data/io/utf8.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -50,6 +52,20 @@ TEST_CASE("BLEU depends neither on the order of the lines nor on the spaces betw
   REQUIRE(bleu_of({" a b  c d e", "b\tc d x a\r", "e d c b a f "}, references).score == bleu.score);
   REQUIRE(bleu_of(references, references).score == Approx(100).epsilon(1e-12));
   REQUIRE(bleu_of({"A b c d e", outputs[1], outputs[2]}, references).score < bleu.score);  // case matters
+}
+
+TEST_CASE("words are separated by the white space of Unicode, and by no other character") {
+  // Those for which str.isspace() of Python 3.11 is true.
+  const std::set<char32_t> spaces = {0x9,    0xA,    0xB,    0xC,    0xD,    0x1C,   0x1D,   0x1E,   0x1F,   0x20,
+                                     0x85,   0xA0,   0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
+                                     0x2007, 0x2008, 0x2009, 0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000};
+  for (char32_t c = 1; c < 0x3100; ++c) {
+    std::string line = "a";
+    append_utf8(line, c);
+    line += "b";
+    CAPTURE(static_cast<std::uint32_t>(c));
+    REQUIRE(bleu_of({line}, {line}).output_words == (spaces.contains(c) ? 2 : 1));
+  }
 }
 
 TEST_CASE("BLEU of different numbers of lines, or of none, is refused") {
