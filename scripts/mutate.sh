@@ -12,7 +12,8 @@
 #       only checks that each fault of that list changes exactly one place
 #
 # A fault takes about a minute on two cores. Copy, build and results are kept below build/mutants: an interrupted run
-# continues where it was, unless a source or test has changed meanwhile.
+# continues where it was, unless a source or test has changed meanwhile. To pause, end it: time for which it is stopped
+# (SIGSTOP) counts as time of the test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

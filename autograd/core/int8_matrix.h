@@ -5,8 +5,7 @@
 
 namespace maki {
 
-/// kSteps numbers of each of kRows adjacent rows of a matrix. Element (row, step) is scales[row] · codes[step][row],
-/// rounded to float32. What lies outside of the matrix is 0.
+/// kSteps numbers of each of kRows adjacent rows of a matrix. What lies outside of the matrix is 0.
 struct Int8Block {
   static constexpr std::int64_t kRows = 16, kSteps = 64;
   float scales[kRows];
@@ -22,6 +21,12 @@ struct Int8Matrix {
   std::int64_t panels() const { return (out + Int8Block::kRows - 1) / Int8Block::kRows; }
   std::int64_t groups() const { return (in + Int8Block::kSteps - 1) / Int8Block::kSteps; }
   std::int64_t bytes() const { return panels() * groups() * std::int64_t{sizeof(Int8Block)}; }
+  /// The float32 number that an element stands for.
+  float at(std::int64_t row, std::int64_t step) const {
+    const Int8Block& block = panel(row / Int8Block::kRows)[step / Int8Block::kSteps];
+    const std::int64_t r = row % Int8Block::kRows;
+    return block.scales[r] * static_cast<float>(block.codes[step % Int8Block::kSteps][r]);
+  }
   /// The blocks of rows [kRows · panel, kRows · (panel + 1)).
   const Int8Block* panel(std::int64_t panel) const { return blocks + panel * groups(); }
 };

@@ -59,7 +59,8 @@ kernels::GemmOperand<T> weight_operand(const Tensor& weight, bool recorded) {
   return weight.data<T>();
 }
 
-/// The same for a forward pass: the 8-bit copy of a parameter, if there is one and nothing is recorded.
+/// The weight of a linear layer as an operand of a forward pass: the 8-bit copy of a parameter, if there is one and
+/// nothing is recorded; else what weight_operand() chooses.
 template <class T>
 kernels::GemmOperand<T> forward_weight(const Tensor& weight) {
   const Parameter* const parameter = weight.link().value_of;

@@ -27,11 +27,7 @@ struct Rounded {
   const Int8Block& block(std::int64_t row, std::int64_t step) const {
     return matrix.panel(row / Int8Block::kRows)[step / Int8Block::kSteps];
   }
-  float at(std::int64_t row, std::int64_t step) const {
-    const auto r = static_cast<std::size_t>(row % Int8Block::kRows),
-               p = static_cast<std::size_t>(step % Int8Block::kSteps);
-    return block(row, step).scales[r] * static_cast<float>(block(row, step).codes[p][r]);
-  }
+  float at(std::int64_t row, std::int64_t step) const { return matrix.at(row, step); }
   std::vector<float> floats() const {
     std::vector<float> all;
     for (std::int64_t row = 0; row < matrix.out; ++row) {
@@ -129,7 +125,7 @@ TEST_CASE("a product with 8-bit numbers has the bits of the product with their f
   });
 }
 
-TEST_CASE("it adds to C, adds a bias and applies activations as a product with floats does, at any number of threads") {
+TEST_CASE("a product with 8-bit numbers adds to C, adds a bias and applies activations, at any number of threads") {
   on_every_target_with_amx([] {
     const Rounded rounded(150, 1100);
     with_every_team([&] {

@@ -35,10 +35,7 @@ Tensor rounded_value(const Parameter& parameter) {
   Tensor value = empty(parameter.shape(), DType::float32);
   for (std::int64_t row = 0; row < m.out; ++row) {
     for (std::int64_t step = 0; step < m.in; ++step) {
-      const Int8Block& block = m.panel(row / Int8Block::kRows)[step / Int8Block::kSteps];
-      const std::int64_t r = row % Int8Block::kRows;
-      value.data<float>()[row * m.in + step] =
-          block.scales[r] * static_cast<float>(block.codes[step % Int8Block::kSteps][r]);
+      value.data<float>()[row * m.in + step] = m.at(row, step);
     }
   }
   return value;

@@ -18,9 +18,10 @@ namespace maki {
 /// may be outputs.
 std::vector<std::string> inputs_of_run(const std::string& run_or_file);
 
-/// Adds --weights, for verbs that only read a model; at first kTrainedWeights.
-void add_weights_option(const Command& command, std::string& weights);
+/// The value of --weights if it is not given.
 inline constexpr const char* kTrainedWeights = "trained";
+/// Adds --weights, for verbs that only read a model.
+void add_weights_option(const Command& command, std::string& weights);
 /// Throws Error unless the text is "trained" or "int8".
 WeightNumbers parse_weights(const std::string& weights);
 

@@ -6,6 +6,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/plan.h"
 #include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -192,11 +193,14 @@ Gemm<float> product_of_slab(const Gemm<float>& g, std::int64_t j, std::int64_t c
   return slab;
 }
 
-/// Columns of a slab: whole panels of B and of packed floats.
+/// Columns of a slab: whole panels of packed floats.
 std::int64_t slab_columns(const Gemm<float>& g) {
-  const std::int64_t unit = std::max(Int8Block::kRows, vector_kernels<float>().tile.columns);
-  const std::int64_t most = kMaxSlabFloats / std::max<std::int64_t>(1, g.k);
-  return std::max(unit, std::min(most, ceil_div(g.n, unit) * unit) / unit * unit);
+  const std::int64_t wide = vector_kernels<float>().tile.columns;
+  return piece_length(g.n, kMaxSlabFloats / std::max<std::int64_t>(1, g.k), wide);
+}
+
+std::int64_t slab_bytes(const Gemm<float>& g) {
+  return round_up(slab_columns(g) * g.k * std::int64_t{sizeof(float)}, 64);
 }
 
 }  // namespace
@@ -214,12 +218,9 @@ bool round_to_int8(const float* weight, const Int8Matrix& matrix, Int8Block* blo
 std::int64_t int8_scratch_bytes(const Gemm<float>& g) {
   if (g.m <= kMaxInt8Rows) return 0;
   alignas(64) static constexpr float kAnyFloats[1] = {};
-  const std::int64_t columns = slab_columns(g), slab = columns * g.k * std::int64_t{sizeof(float)};
-  std::int64_t most = 0;
-  for (const std::int64_t j : {std::int64_t{0}, (g.n - 1) / columns * columns}) {
-    most = std::max(most, gemm_scratch_bytes(product_of_slab(g, j, columns, kAnyFloats)));
-  }
-  return ceil_div(slab, 64) * 64 + most;
+  const std::int64_t columns = slab_columns(g), last = (g.n - 1) / columns * columns;
+  return slab_bytes(g) + std::max(gemm_scratch_bytes(product_of_slab(g, 0, columns, kAnyFloats)),
+                                  gemm_scratch_bytes(product_of_slab(g, last, columns, kAnyFloats)));
 }
 
 void int8_gemm(const Gemm<float>& g, std::span<std::byte> scratch) {
@@ -234,17 +235,13 @@ void int8_gemm(const Gemm<float>& g, std::span<std::byte> scratch) {
   }
   const auto unpack = HWY_DYNAMIC_DISPATCH(int8_unpack);
   const std::int64_t columns = slab_columns(g), wide = vector_kernels<float>().tile.columns;
-  const auto rest = static_cast<std::size_t>(ceil_div(columns * g.k * std::int64_t{sizeof(float)}, 64) * 64);
   float* const packed = reinterpret_cast<float*>(scratch.data());
+  const std::span<std::byte> rest = scratch.subspan(static_cast<std::size_t>(slab_bytes(g)));
   for (std::int64_t j = 0; j < g.n; j += columns) {
     const Gemm<float> slab = product_of_slab(g, j, columns, packed);
-    const std::int64_t step = std::max(wide, Int8Block::kRows);
-    parallel_for(ceil_div(slab.n, step), step * g.k, [&](std::int64_t task) {
-      for (std::int64_t at = 0; at < step; at += wide) {
-        unpack(b, j + task * step + at, wide, packed + (task * step + at) * g.k);
-      }
-    });
-    gemm(slab, scratch.subspan(rest));
+    parallel_for(ceil_div(slab.n, wide), wide * g.k,
+                 [&](std::int64_t panel) { unpack(b, j + panel * wide, wide, packed + panel * wide * g.k); });
+    gemm(slab, rest);
   }
 }
 

@@ -42,8 +42,8 @@ struct BenchOptions {
   bool scaling = false, json = false;
 };
 
-// A step with fewer threads, and what is possible with them.
-struct SmallerTeam {
+// A step of a team of threads, and the peak rate of so many.
+struct TeamStep {
   std::int64_t threads;
   double seconds, peak_flop_per_second;
 };
@@ -54,14 +54,14 @@ struct StepResult {
   double flop;  // of a step
   std::vector<ProfileRow> profile;
   Machine machine;
-  std::vector<SmallerTeam> teams;  // of 1, 2, 4, … threads and, last, of all
+  std::vector<TeamStep> teams;  // of 1, 2, 4, … threads and, last, of all
 
   double flop_per_second() const { return flop / times.median(); }
   double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
 };
 
-std::vector<SmallerTeam> measure_teams(StepBench& bench, const Workload& workload, std::int64_t steps) {
-  std::vector<SmallerTeam> teams;
+std::vector<TeamStep> measure_teams(StepBench& bench, const Workload& workload, std::int64_t steps) {
+  std::vector<TeamStep> teams;
   const std::int64_t all = threads();
   for (std::int64_t size = 1; teams.empty() || teams.back().threads < all; size = std::min(2 * size, all)) {
     const ThreadTeam team(size);
@@ -84,19 +84,19 @@ StepResult measure(const Workload& workload, std::int64_t steps, bool scaling) {
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),
           .machine = measure_machine(bench.trainer().store().dtype(), workload.config.precision),
-          .teams = scaling ? measure_teams(bench, workload, steps) : std::vector<SmallerTeam>()};
+          .teams = scaling ? measure_teams(bench, workload, steps) : std::vector<TeamStep>()};
 }
 
 // How many times as fast as one thread a team is, for each of its threads.
-double efficiency(const SmallerTeam& team, const StepResult& r) {
+double efficiency(const TeamStep& team, const StepResult& r) {
   return r.teams.front().seconds / team.seconds / static_cast<double>(team.threads);
 }
 
 void add_scaling(const StepResult& r, Report& report) {
+  if (r.teams.empty()) return;
   Json list = Json::array();
-  if (!r.teams.empty())
-    report.text(fmt::format("\n{:>7} {:>10} {:>9} {:>11} {:>6}", "threads", "ms", "speed-up", "efficiency", "peak"));
-  for (const SmallerTeam& team : r.teams) {
+  report.text(fmt::format("\n{:>7} {:>10} {:>9} {:>11} {:>6}", "threads", "ms", "speed-up", "efficiency", "peak"));
+  for (const TeamStep& team : r.teams) {
     const double share = r.flop / team.seconds / team.peak_flop_per_second;
     list.push_back({{"threads", team.threads},
                     {"ms_per_step", 1e3 * team.seconds},
@@ -105,7 +105,7 @@ void add_scaling(const StepResult& r, Report& report) {
     report.text(fmt::format("{:7} {:10.2f} {:9.2f} {:10.0f}% {:5.0f}%", team.threads, 1e3 * team.seconds,
                             r.teams.front().seconds / team.seconds, 100 * efficiency(team, r), 100 * share));
   }
-  if (!r.teams.empty()) report.add("scaling", list);
+  report.add("scaling", list);
 }
 
 void add_facts(const Workload& workload, const StepResult& r, Report& report) {
