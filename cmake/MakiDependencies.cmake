@@ -63,3 +63,16 @@ if(MAKI_BUILD_FUZZERS)
     maki_missing("libFuzzer of clang" "libclang-rt-${CMAKE_CXX_COMPILER_VERSION_MAJOR}-dev")
   endif()
 endif()
+
+# The libraries in C++ that a portable program compiles into itself: from their headers alone.
+set(MAKI_FMT fmt::fmt)
+set(MAKI_TOML tomlplusplus::tomlplusplus)
+if(MAKI_PORTABLE)
+  set(MAKI_FMT fmt::fmt-header-only)
+  add_library(maki_toml INTERFACE)
+  target_compile_definitions(maki_toml INTERFACE TOML_HEADER_ONLY=1)
+  set(MAKI_TOML $<BUILD_INTERFACE:maki_toml>)
+  # The C++ library of the system, which libhwy.so names, is not looked at: what both define would be kept, and parts of it
+  # that nothing uses ask for a newer glibc.
+  add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--allow-shlib-undefined)
+endif()

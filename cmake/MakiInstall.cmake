@@ -63,18 +63,47 @@ install(CODE "set(needed \"${needed}\")
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/maki)
 foreach(library ${libraries})
-  install(TARGETS maki_${library} EXPORT maki_${library} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  install(TARGETS maki_${library} EXPORT maki_${library}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT maki_${library} NAMESPACE maki:: DESTINATION ${package_dir} FILE ${library}.cmake)
+  install(EXPORT maki_${library} NAMESPACE maki:: DESTINATION ${package_dir} FILE ${library}.cmake COMPONENT development)
 endforeach()
-install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program) # scripts/install.sh installs only this component
-if(TARGET maki_mpi)
-  install(TARGETS maki_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/maki COMPONENT program)
-endif()
-install(DIRECTORY ${public_include_dir}/maki DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${public_include_dir}/maki DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 
 configure_package_config_file(cmake/makiConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/makiConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/makiConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/makiConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/makiConfigVersion.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)
+
+# What scripts/install.sh installs: the component "program", and "ranks", which trains on several machines.
+install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+if(TARGET maki_mpi)
+  install(TARGETS maki_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/maki COMPONENT ranks)
+endif()
+
+# Installs what the program prints for these arguments as a file below share/.
+function(maki_install_text folder name)
+  set(text ${PROJECT_BINARY_DIR}/share/${name})
+  set(filter "")
+  if(name MATCHES "\\.gz$")
+    set(filter | gzip -9n)
+  endif()
+  add_custom_command(OUTPUT ${text} COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/share
+                     COMMAND maki ${ARGN} ${filter} > ${text} DEPENDS maki)
+  set_property(GLOBAL APPEND PROPERTY maki_texts ${text})
+  install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
+endfunction()
+maki_install_text(man/man1 maki.1.gz --man)
+maki_install_text(bash-completion/completions maki --completion bash)
+# Where a zsh looks: Debian's, or one that reads what was installed beside it.
+set(zsh_folder zsh/site-functions)
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(zsh_folder zsh/vendor-completions)
+endif()
+maki_install_text(${zsh_folder} _maki --completion zsh)
+maki_install_text(fish/vendor_completions.d maki.fish --completion fish)
+get_property(texts GLOBAL PROPERTY maki_texts)
+add_custom_target(maki_texts ALL DEPENDS ${texts})
+
+include(MakiPackage)

@@ -54,6 +54,32 @@ function(maki_host_target result)
   endforeach()
 endfunction()
 
+# Lets a target compile kernels, which are compiled once for every SIMD target.
+function(maki_simd target)
+  target_link_libraries(${target} PRIVATE hwy::hwy)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+    # Every ARM64 CPU has NEON, which is the only target there. SVE is disabled because its vectors, whose size is unknown
+    # when they are compiled, cannot be elements of arrays, and register tiles are such arrays.
+    target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)"
+                                                 HWY_COMPILE_ONLY_STATIC)
+    return()
+  endif()
+  # AVX3, AVX2, SSE4 and the scalar fallback ("floor"). Highway's other x86 targets only cost compile time and are
+  # disabled: SSSE3 and, since Highway 1.0.4, SSE2 (bit 14) and the AVX3 variants (AVX3_ZEN4, AVX3_SPR and any future
+  # ones: all bits below that of AVX3).
+  set(disabled_targets HWY_SSSE3)
+  if(NOT hwy_VERSION VERSION_LESS 1.0.4)
+    set(disabled_targets "((HWY_AVX3-1)|HWY_SSSE3|(1LL<<14))")
+  endif()
+  target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=${disabled_targets}")
+  if(MAKI_HOST_ONLY)
+    maki_host_target(host)
+    # No -march: as in the full build, only code between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE uses the target's
+    # instructions, which is why both builds compute the same bits.
+    target_compile_definitions(${target} PRIVATE HWY_COMPILE_ONLY_STATIC HWY_BASELINE_TARGETS=HWY_${host})
+  endif()
+endfunction()
+
 # With CMAKE_UNITY_BUILD, sources of a folder are compiled together, at most 32 of them, which takes half of the time:
 # most of it goes to the headers of libraries. Files that include themselves once per SIMD target stay alone.
 function(maki_unity target)

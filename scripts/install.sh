@@ -20,12 +20,9 @@ mkdir -p "$prefix/bin" 2>/dev/null && [ -w "$prefix/bin" ] ||
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 build_program anywhere
-cmake --install "$build" --prefix "$prefix" --component program >/dev/null
-install_text() { mkdir -p "$prefix/share/$1" && "$prefix/bin/maki" "${@:3}" >"$prefix/share/$1/$2"; }
-install_text man/man1 maki.1 --man
-install_text bash-completion/completions maki --completion bash
-install_text zsh/site-functions _maki --completion zsh
-install_text fish/vendor_completions.d maki.fish --completion fish
+for component in program ranks; do
+  cmake --install "$build" --prefix "$prefix" --component $component >/dev/null
+done
 echo "$prefix/bin/maki is installed, and with it a manual page and completions for bash, zsh and fish."
 
 found=$(command -v maki || true)

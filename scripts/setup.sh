@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Installs the packages that building maki needs and that this Debian or Ubuntu system lacks, and any further packages
-# given as arguments. Prints nothing if none is missing.
+# given as arguments. Prints nothing if none is missing. With --names it only prints the names of all of them.
 set -euo pipefail
 
+names=''
+[ "${1:-}" != --names ] || { names=1 && shift; }
 packages=(g++ cmake ninja-build pkg-config libedit-dev libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
           nlohmann-json3-dev libxxhash-dev libutf8proc-dev libpcre2-dev libmicrohttpd-dev "$@")
+[ -z "$names" ] || { printf '%s\n' "${packages[@]}" && exit 0; }
 
 missing=()
 for package in "${packages[@]}"; do

@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/gemm/bf16_matrices-inl.h"
 #include "autograd/kernels/gemm/bf16_pairs-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
@@ -75,6 +76,28 @@ double pair_chains([[maybe_unused]] std::int64_t rounds) {
 #endif
 }
 
+// Each step adds 1 · 1 + 0 · 1 + 0 · 1 + 0 · 1 to each of the four sums of every chain. Returns as pair_chains().
+double matrix_chains([[maybe_unused]] std::int64_t rounds) {
+#if HWY_ARCH_ARM_A64
+  constexpr std::uint16_t kOne = 0x3F80;  // in bfloat16
+  const Bf16Quads bits;
+  const RoundedFloats d;
+  const auto ones = hn::Set(bits, kOne);
+  const auto first = hn::BitCast(bits, hn::Set(hn::Repartition<std::uint64_t, Bf16Quads>(), std::uint64_t{kOne}));
+  RoundedVec sum[kPairChains];
+  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) sum[i] = hn::Zero(d);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) bf16_add_products(sum[i], first, ones);
+  }
+  double total = 0;
+  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) total +=
+      static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
+  return total / (static_cast<double>(rounds) * kPairChains * 4);
+#else
+  fail("run_bf16_chains: this target has no instructions for matrices; check bf16_unit() first");
+#endif
+}
+
 void stream_f32(std::int64_t n, const float* x, float* y) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -120,6 +143,7 @@ namespace maki::kernels {
 MAKI_EXPORT(flop);
 MAKI_EXPORT(chains);
 HWY_EXPORT(pair_chains);
+HWY_EXPORT(matrix_chains);
 HWY_EXPORT(stream_f32);
 HWY_EXPORT(sum_f32);
 
@@ -185,6 +209,8 @@ std::int64_t bf16_flop_per_round() {
       return kTileProducts * amx_flop_per_round();
     case Bf16Unit::pairs:
       return 4 * kPairChains * kPairsInVector;
+    case Bf16Unit::matrices:
+      return 2 * kPairChains * 2 * 2 * 4;
     case Bf16Unit::floats:
       break;
   }
@@ -197,6 +223,8 @@ double run_bf16_chains(std::int64_t rounds) {
       return run_amx_chains(rounds);
     case Bf16Unit::pairs:
       return HWY_DYNAMIC_DISPATCH(pair_chains)(rounds);
+    case Bf16Unit::matrices:
+      return HWY_DYNAMIC_DISPATCH(matrix_chains)(rounds);
     case Bf16Unit::floats:
       break;
   }

@@ -22,16 +22,16 @@ std::int64_t amx_flop_per_round();
 /// exactly 1 for 1 to 2^21 rounds, NaN for none. Throws Error unless uses_amx().
 double run_amx_chains(std::int64_t rounds);
 
-/// Independent sums of pairs in run_bf16_chains(), and the pairs in a vector. A multiplication of pairs takes longer
-/// than a multiply-add: with 12 sums, a core of an AMD EPYC (Zen 5) reaches 479 GFLOP/s, with 16 516 (multiply-adds:
-/// 262).
+/// Independent sums of pairs, or of matrices, in run_bf16_chains(), and the pairs in a vector. A multiplication of
+/// pairs takes longer than a multiply-add: with 12 sums, a core of an AMD EPYC (Zen 5) reaches 479 GFLOP/s, with 16 516
+/// (multiply-adds: 262).
 inline constexpr int kPairChains = 16, kPairsInVector = 16;
 
 /// Floating-point operations to which one round of run_bf16_chains() corresponds.
 std::int64_t bf16_flop_per_round();
 /// Runs `rounds` steps of what multiplies operands rounded to bfloat16 on the target in use (bf16_unit() in
-/// gemm/bf16.h), in registers alone: tile multiplications, independent sums of pairs of products, or
-/// run_fma_chains<float>(). Returns exactly 1 for 64 to 2^21 rounds, and up to 2^24 of pairs.
+/// gemm/bf16.h), in registers alone: tile multiplications, independent sums of pairs or matrices of
+/// products, or run_fma_chains<float>(). Returns exactly 1 for 64 to 2^21 rounds, and up to 2^24 of pairs.
 double run_bf16_chains(std::int64_t rounds);
 
 /// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that only the bytes that are counted

@@ -9,8 +9,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <random>
 #include <unistd.h>
+
+#include "data/io/system_random.h"
 
 namespace maki {
 namespace {
@@ -147,10 +148,8 @@ void Temporary::fail_for(const std::string& place, const char* reason) {
 
 std::string unused_name_beside(const std::string& place) {
   constexpr std::size_t kMaxNameBytes = 200;  // 22 more are added, and file systems limit names to 255
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
   const std::string name = std::filesystem::path(place).filename().string().substr(0, kMaxNameBytes);
-  return fmt::format("{}/.{}.{:016x}.tmp", parent_directory(place), name, number);
+  return fmt::format("{}/.{}.{:016x}.tmp", parent_directory(place), name, system_random());
 }
 
 void sync_place(FileSystem& fs, const std::string& place) {

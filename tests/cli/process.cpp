@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -115,9 +117,12 @@ class Terminal {
     const rlimit limit{options.memory_limit, options.memory_limit};
     setrlimit(RLIMIT_AS, &limit);
   }
+  std::vector<std::string> command = options.launcher;
+  std::istringstream emulator(MAKI_EMULATOR);
+  command.insert(command.end(), std::istream_iterator<std::string>(emulator), {});
+  command.emplace_back(MAKI_BINARY);
   std::vector<char*> list;
-  for (const std::string& word : options.launcher) list.push_back(const_cast<char*>(word.c_str()));
-  list.push_back(const_cast<char*>(MAKI_BINARY));
+  for (std::string& word : command) list.push_back(word.data());
   for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
   list.push_back(nullptr);
   execvp(list.front(), list.data());

@@ -8,7 +8,7 @@
 namespace maki::kernels {
 
 /// Runs body() on every target that can compute with rounded operands: tiles are emulated only on a CPU that can pack
-/// them. On avx3 also without the instructions for pairs.
+/// them. On avx3 and neon also without the instructions for bfloat16.
 template <class Body>
 void on_every_unit(const Body& body) {
   on_every_target_with_amx([&] {
@@ -16,10 +16,10 @@ void on_every_unit(const Body& body) {
     if (bf16_unit() == Bf16Unit::amx && !__builtin_cpu_supports("avx512bf16")) return;
 #endif
     body();
-    if (bf16_unit() != Bf16Unit::pairs) return;
+    if (bf16_instructions().empty()) return;
     struct Off {
-      Off() { turn_off_bf16_pairs(true); }
-      ~Off() { turn_off_bf16_pairs(false); }
+      Off() { turn_off_bf16_instructions(true); }
+      ~Off() { turn_off_bf16_instructions(false); }
     } const off;
     REQUIRE(bf16_unit() == Bf16Unit::floats);
     body();

@@ -75,9 +75,33 @@ inline float bf16_nearest(float x) {
 /// An operand or a result in the mode in which subnormal numbers are 0.
 inline float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
 
-/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16. The instructions for bfloat16 add 32 steps at
-/// a time, the even ones and the odd ones as two chains from 0; without them the steps are one chain.
+/// x + y rounded to odd, as BFMMLA does: if it is not exact, the neighbour of the exact sum whose last bit is 1.
+/// Subnormal numbers are 0.
+inline float sum_to_odd(float x, float y) {
+  const double a = flushed(x), b = flushed(y), sum = a + b, of_b = sum - a, error = (a - (sum - of_b)) + (b - of_b);
+  auto bits = std::bit_cast<std::uint64_t>(sum);
+  if (error != 0) {  // the part of a double that the exact sum reaches
+    if ((error < 0) != (sum < 0)) --bits;
+    bits |= 1;
+  }
+  const auto odd = std::bit_cast<double>(bits);
+  auto nearest = static_cast<float>(odd);
+  if (static_cast<double>(nearest) == odd) return flushed(nearest);
+  if (std::abs(static_cast<double>(nearest)) > std::abs(odd)) nearest = std::nextafter(nearest, 0.0F);
+  return flushed(std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) | 1U));
+}
+
+/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16, as BFMMLA adds them: two steps at a time.
+inline float bf16_matrix_chain(const float* a, const float* b, std::int64_t k, float x) {
+  const auto product = [&](std::int64_t p) { return p < k ? flushed(bf16_nearest(a[p]) * bf16_nearest(b[p])) : 0.0F; };
+  for (std::int64_t p = 0; p < k; p += 2) x = sum_to_odd(x, sum_to_odd(product(p), product(p + 1)));
+  return x;
+}
+
+/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16. The instructions for bfloat16 of x86 add 32
+/// steps at a time, the even ones and the odd ones as two chains from 0; without instructions the steps are one chain.
 inline float bf16_chain(const float* a, const float* b, std::int64_t k, float x, Bf16Unit unit) {
+  if (unit == Bf16Unit::matrices) return bf16_matrix_chain(a, b, k, x);
   const auto add = [&](std::int64_t p, float sum) {
     return flushed(std::fma(bf16_nearest(a[p]), bf16_nearest(b[p]), sum));
   };

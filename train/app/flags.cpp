@@ -167,8 +167,9 @@ void use_threads(Config& config) {
   threads();  // throws if the environment asks for too many, before anything is made
   config.target = kernels::target();
   // CPUs with and without these instructions share a target, but in bfloat16 not the bits of their products.
-  if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {
-    config.target += ", AVX512_BF16";
+  const std::string_view instructions = kernels::bf16_instructions();
+  if (config.precision == Precision::bfloat16 && !instructions.empty()) {
+    config.target += fmt::format(", {}", instructions);
   }
 }
 

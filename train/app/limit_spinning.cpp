@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdint>
 #include <string_view>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <vector>
@@ -23,6 +22,8 @@ constexpr std::int64_t kSpinNanoseconds = 20'000;
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
 #else
   asm volatile("" ::: "memory");
 #endif
@@ -50,7 +51,6 @@ std::int64_t spin_count() {
 }  // namespace
 
 void limit_spinning(char** argv, char** environment) {
-  prctl(PR_SET_NAME, "maki");  // after execve() below the process would be called "exe"
   std::vector<char*> variables;
   for (; *environment != nullptr; ++environment) {
     for (const char* name :
@@ -64,7 +64,10 @@ void limit_spinning(char** argv, char** environment) {
   char* const number = std::copy(kName.begin(), kName.end(), assignment.begin());
   std::to_chars(number, assignment.end() - 1, spin_count());
   variables.insert(variables.end(), {assignment.data(), nullptr});
-  execve("/proc/self/exe", argv, variables.data());
+  // The link's own name would execute the emulator of a program that is emulated.
+  std::array<char, 4096> program = {};
+  if (readlink("/proc/self/exe", program.data(), program.size() - 1) <= 0) return;
+  execve(program.data(), argv, variables.data());
 }
 
 }  // namespace maki

@@ -59,8 +59,8 @@ void end_stuck(const std::string& sentence) {
 
 // Two processes with the same text compute the same bits (simd/target.h).
 std::string arithmetic() {
-  const bool pairs = kernels::bf16_unit() == kernels::Bf16Unit::pairs;
-  return kernels::target() + (pairs ? " with AVX512_BF16" : "");
+  const std::string_view instructions = kernels::bf16_instructions();
+  return kernels::target() + (instructions.empty() ? "" : fmt::format(" with {}", instructions));
 }
 
 void require_same(const std::vector<std::string>& of_ranks, const char* what, const char* advice) {

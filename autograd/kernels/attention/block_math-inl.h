@@ -17,6 +17,7 @@
 
 #include "autograd/kernels/attention/pack-inl.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 #include "autograd/kernels/simd/math-inl.h"
 #include "autograd/kernels/simd/philox-inl.h"
 #include "autograd/kernels/simd/unroll.h"
@@ -27,8 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice the number that hides the latency of fused
 // multiply-adds; where there are only 16 registers, 4 × 2 leave room for the operands.
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
-inline constexpr int kAttentionTileRows = 8;          // 16 sums in 32 registers
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64  // in Highway, lower numbers are better targets
+inline constexpr int kAttentionTileRows = 8;    // 16 sums in 32 registers
 #else
 inline constexpr int kAttentionTileRows = 4;  // 8 sums in 16 registers
 #endif
@@ -45,9 +46,23 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   constexpr std::int64_t kLanes = max_lanes<T>();
   Vec sum[R][V];
   MAKI_UNROLL for (int r = 0; r < R; ++r) { MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d); }
-  for (std::int64_t i = 0; i < depth; ++i) {
+  std::int64_t i = 0;
+  if constexpr (kMultipliesByLane && !kAcross) {
+    for (; i + kLanes <= depth; i += kLanes) {
+      Vec rows[kLanes][V];
+      MAKI_UNROLL for (int j = 0; j < kLanes; ++j) {
+        MAKI_UNROLL for (int v = 0; v < V; ++v) rows[j][v] = hn::LoadU(d, b + (i + j) * ldb + v * kLanes);
+      }
+      add_steps_by_lane([&](int r) HWY_ATTR { return hn::LoadU(d, a + r * lda + i); }, rows, sum);
+    }
+  }
+  for (; i < depth; ++i) {
     Vec row[V];
     MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
+    if constexpr (kMultipliesByLane && kAcross && R % kLanes == 0) {
+      add_step_by_lane(a + i * lda, row, sum);
+      continue;
+    }
     MAKI_UNROLL for (int r = 0; r < R; ++r) {
       const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
       MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);

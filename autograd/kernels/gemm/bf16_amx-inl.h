@@ -114,7 +114,7 @@ inline HWY_NOINLINE void bf16_amx_buffered(std::int64_t rows, const Bf16TileCall
 
 /// GEMM on AMX tiles (bf16_block()).
 struct Bf16Amx : Bf16Packing<Bf16TileOrder> {
-  static constexpr int kTileRows = kBf16PanelWidth, kTileColumns = kBf16PanelWidth;
+  static constexpr int kTileRows = kBf16PanelWidth, kTileColumns = kBf16PanelWidth, kRowsTogether = 1;
   using ThreadScope = amx::TileConfig;
 
   static void tile(std::int64_t rows, const Bf16TileCall<Element>& call) {

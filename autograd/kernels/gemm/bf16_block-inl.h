@@ -37,8 +37,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr std::int64_t kBf16PanelWidth = 32, kBf16Depth = 32;
 inline constexpr std::int64_t kBf16GroupElements = kBf16PanelWidth * kBf16Depth;
 
-// A kernel is a struct with the size of its register tiles, functions that pack operands, and `tile`, which computes a
-// Bf16TileCall. While its ThreadScope exists, a thread may call `tile`.
+// A kernel is a struct with the size of its register tiles, the number of rows that a panel of A holds together (a tile
+// begins with the first of them), functions that pack operands, and `tile`, which computes a Bf16TileCall. While its
+// ThreadScope exists, a thread may call `tile`.
 
 /// One register tile: C [rows, columns] = (accumulate ? C : 0) + (start_row in every row, or 0) + A B, of which the
 /// chains begin with the former two. Nothing beyond these rows and columns is touched.
@@ -109,6 +110,7 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
                         std::int64_t panel_stride) {
   Bf16TileCall<typename Kernel::Element> tile = whole;
   const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
+  const std::int64_t together = ceil_div(rows, Kernel::kRowsTogether);
   for (std::int64_t j = 0; j < whole.columns; j += Kernel::kTileColumns) {
     tile.columns = std::min<std::int64_t>(Kernel::kTileColumns, whole.columns - j);
     tile.b = bf16_columns<Kernel::kColumnElements>(whole.b, panel_stride, j);
@@ -121,10 +123,11 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
       continue;
     }
     for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t r = rows * t / tiles;
+      const std::int64_t r = together * t / tiles * Kernel::kRowsTogether;
+      const std::int64_t end = std::min(rows, together * (t + 1) / tiles * Kernel::kRowsTogether);
       tile.a = whole.a + r * kBf16Depth;
       tile.c = whole.c + r * whole.ldc + j;
-      Kernel::tile(rows * (t + 1) / tiles - r, tile);
+      Kernel::tile(end - r, tile);
     }
   }
 }

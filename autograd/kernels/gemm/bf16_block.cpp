@@ -11,6 +11,7 @@
 
 #include "autograd/kernels/gemm/bf16_amx-inl.h"
 #include "autograd/kernels/gemm/bf16_floats-inl.h"
+#include "autograd/kernels/gemm/bf16_matrices-inl.h"
 #include "autograd/kernels/gemm/bf16_pairs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,6 +32,9 @@ GemmKernels<float> bf16_kernels_on([[maybe_unused]] Bf16Unit unit) {
     return kernels;
   }
   if (unit == Bf16Unit::pairs) return bf16_kernels_of<Bf16Pairs>();
+#endif
+#if HWY_ARCH_ARM_A64
+  if (unit == Bf16Unit::matrices) return bf16_kernels_of<Bf16Matrices>();
 #endif
   return bf16_kernels_of<Bf16Floats32>();
 }

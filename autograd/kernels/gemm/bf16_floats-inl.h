@@ -14,6 +14,7 @@
 
 #include "autograd/kernels/gemm/bf16_block-inl.h"
 #include "autograd/kernels/gemm/bf16_tile-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
 #include "autograd/kernels/simd/round-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
@@ -107,8 +108,8 @@ struct Bf16Floats32 {
   static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = kBf16Depth;
   // Tiles divide the 32 rows of a panel about evenly: as 11 + 11 + 10 (22 sums in 32 registers), as 2 · 6 + 4 · 5 (12
   // sums in 16) or, where a product needs a register of its own, as 8 · 4.
-  static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
-  static constexpr int kTileColumns = kRoundedColumns;
+  static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_ARCH_ARM_A64 ? 8 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
+  static constexpr int kTileColumns = kRoundedColumns, kRowsTogether = 1;
 
   static void pack_a(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda, bool transposed,
                      float* panel) {
@@ -148,20 +149,30 @@ struct Bf16Floats32 {
   /// sum += kSteps steps, with B prefetched kAheadElements ahead.
   template <std::int64_t kSteps, std::int64_t kAheadElements, class D, class V, int kRows, int kVecs>
   static HWY_INLINE void add_steps(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
-    static_assert(kSteps % MAKI_ROUND_STEPS == 0);
-    for (std::int64_t p = 0; p < kSteps; p += MAKI_ROUND_STEPS) {
-      MAKI_UNROLL for (int step = 0; step < MAKI_ROUND_STEPS; ++step) {
-        V y[kVecs];
-        MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16)
-            hwy::Prefetch(b + kAheadElements + step * kRoundedColumns + v);
-        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + step * kRoundedColumns + v * kRoundedLanes);
-        MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-          const V x = hn::Set(d, a[i * kBf16Depth + step]);
-          MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+    constexpr int kRound = MAKI_ROUND_STEPS(float);
+    static_assert(kSteps % kRound == 0);
+    for (std::int64_t p = 0; p < kSteps; p += kRound, a += kRound, b += kRound * kRoundedColumns) {
+      V y[kRound][kVecs];
+      const auto load = [&](int step) HWY_ATTR {
+        MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) {
+          if (step * kRoundedColumns % 16 == 0) hwy::Prefetch(b + kAheadElements + step * kRoundedColumns + v);
+        }
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
+          y[step][v] = hn::Load(d, b + step * kRoundedColumns + v * kRoundedLanes);
+        }
+      };
+      if constexpr (kMultipliesByLane) {
+        MAKI_UNROLL for (int step = 0; step < kRound; ++step) load(step);
+        add_steps_by_lane([&](int i) HWY_ATTR { return hn::Load(d, a + i * kBf16Depth); }, y, sum);
+      } else {
+        MAKI_UNROLL for (int step = 0; step < kRound; ++step) {
+          load(step);
+          MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+            const V x = hn::Set(d, a[i * kBf16Depth + step]);
+            MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[step][v], sum[i][v]);
+          }
         }
       }
-      a += MAKI_ROUND_STEPS;
-      b += MAKI_ROUND_STEPS * kRoundedColumns;
     }
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }

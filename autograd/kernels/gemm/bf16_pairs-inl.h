@@ -64,7 +64,7 @@ HWY_INLINE void bf16_pairs_group(const std::uint16_t* a, const std::uint16_t* b,
 
 /// GEMM on pairs of bfloat16 numbers (bf16_block()).
 struct Bf16Pairs : Bf16Packing<Bf16PairOrder> {
-  static constexpr int kTileRows = kBf16PairRows, kTileColumns = kBf16PanelWidth;
+  static constexpr int kTileRows = kBf16PairRows, kTileColumns = kBf16PanelWidth, kRowsTogether = 1;
   struct ThreadScope {};
 
   template <class D, class V, int kRows, int kVecs>

@@ -18,6 +18,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/tile-inl.h"
 #include "autograd/kernels/simd/activation-inl.h"
+#include "autograd/kernels/simd/lanes-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -108,7 +109,7 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
   // Far enough for the latency of memory, and near enough that what 16 lanes have prefetched, 16 KiB, stays in the
   // level-1 cache.
   constexpr std::int64_t kAheadFloats = 1024 / sizeof(float);
-  V sum[kRows], total[kRows];
+  V sum[kRows][1], total[kRows];
   std::int64_t row[kRows];
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {  // x + -0 is x for every x, also for -0
     row[i] = std::min<std::int64_t>(i, g.m - 1);
@@ -116,12 +117,14 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
     row[i] *= g.lda;
   }
   const auto step = [&](std::int64_t p, V b) HWY_ATTR {
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::MulAdd(hn::Set(d, g.a.values[row[i] + p]), b, sum[i]);
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+      sum[i][0] = hn::MulAdd(hn::Set(d, g.a.values[row[i] + p]), b, sum[i][0]);
+    }
   };
   std::int64_t p = 0;
   do {
     const std::int64_t end = std::min(g.k, p + kGemmChainLength);
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i][0] = hn::Zero(d);
     for (; p + kTurnSteps <= end; p += kTurnSteps) {
       V b[kThinPieces][kPieceSteps];
       load_columns<kThinPieces>(
@@ -133,11 +136,18 @@ HWY_NOINLINE void thin_tile(const Gemm<float>& g, const ThinColumns& columns) {
           },
           b);
       MAKI_UNROLL for (int q = 0; q < kThinPieces; ++q) {
-        MAKI_UNROLL for (int r = 0; r < kPieceSteps; ++r) step(p + q * kPieceSteps + r, b[q][r]);
+        if constexpr (kMultipliesByLane) {
+          V steps[kPieceSteps][1];
+          MAKI_UNROLL for (int r = 0; r < kPieceSteps; ++r) steps[r][0] = b[q][r];
+          const float* const a = g.a.values + p + q * kPieceSteps;
+          add_steps_by_lane([&](int i) HWY_ATTR { return hn::LoadU(d, a + row[i]); }, steps, sum);
+        } else {
+          MAKI_UNROLL for (int r = 0; r < kPieceSteps; ++r) step(p + q * kPieceSteps + r, b[q][r]);
+        }
       }
     }
     for (; p < end; ++p) step(p, columns.gather_b(p));
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) total[i] = hn::Add(total[i], sum[i]);
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) total[i] = hn::Add(total[i], sum[i][0]);
   } while (p < g.k);
   for (int i = 0; i < kRows && i < g.m; ++i) finish_thin(g, columns, i, total[i]);
 }

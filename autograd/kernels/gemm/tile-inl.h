@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 #include <utility>
 
+#include "autograd/kernels/simd/lanes-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,8 +32,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int kGemmTileRows = 14, kThinPieces = 4, kMaxThinRows = 14;  // 28 sums in 32 registers; a cache line
 #elif HWY_TARGET == HWY_AVX2
 inline constexpr int kGemmTileRows = 6, kThinPieces = 2, kMaxThinRows = 8;  // 12 sums in 16 registers
-#elif HWY_TARGET == HWY_NEON
-inline constexpr int kGemmTileRows = 12, kThinPieces = 2, kMaxThinRows = 14;  // 24 sums in 32 registers
+#elif HWY_ARCH_ARM_A64
+inline constexpr int kGemmTileRows = 10, kThinPieces = 4, kMaxThinRows = 11;  // 20 sums, 8 of B, 2 of A in 32 registers
 #elif HWY_TARGET == HWY_SCALAR
 inline constexpr int kGemmTileRows = 4, kThinPieces = 2, kMaxThinRows = 0;
 #else
@@ -80,19 +81,25 @@ class RowPointers {
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
     MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] = a + kRowsPerBasePointer * g * lda;
   }
-  /// The element of row i, `steps` steps on: 0 if A is transposed and read in place.
-  HWY_INLINE T at(int i, int steps) const {
-    return kColumnsA ? base_[0][steps * kPackedRows<T> + i]
-                     : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_ + steps];
+  /// The address of the element of row i, `steps` steps on: 0 if A is transposed and read in place.
+  HWY_INLINE const T* at(int i, int steps) const {
+    return kColumnsA ? base_[0] + (steps * kPackedRows<T> + i)
+                     : base_[i / kRowsPerBasePointer] + (i % kRowsPerBasePointer * stride_ + steps);
   }
   HWY_INLINE void next(std::ptrdiff_t steps = 1) {
     MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? steps * stride_ : steps;
   }
-  HWY_INLINE void pin() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) MAKI_PIN(base_[g]); }
+  HWY_INLINE void pin() {
+    MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) {
+      const T* base = base_[g];  // a variable of its own, so that the array need not be in memory
+      MAKI_PIN(base);
+      base_[g] = base;
+    }
+  }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kRowsPerBasePointer = kGemmTileRows > 6 ? 5 : 3;
+  static constexpr int kRowsPerBasePointer = HWY_ARCH_ARM_A64 ? 1 : kGemmTileRows > 6 ? 5 : 3;
   static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerBasePointer - 1) / kRowsPerBasePointer;
   const T* base_[kRowGroups];
   std::ptrdiff_t stride_;
@@ -103,30 +110,64 @@ template <int kRows, int kVecs, class A, class V>
 HWY_INLINE void gemm_step(const A& a, int steps, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
   const hn::DFromV<V> d;
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-    const V x = hn::Set(d, a.at(i, steps));
+    const V x = hn::Set(d, *a.at(i, steps));
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
   }
 }
 
-/// The first steps of a chain whose B is packed, and whose A is packed or row-major: as many as whole rounds of
-/// MAKI_ROUND_STEPS cover. Advances `a` and `b` past them and returns their number. B is not prefetched: from the
-/// level-2 cache Zen 3 reads it in time by itself, and this form reaches 89 GFLOP/s instead of 85.
-template <int kRows, int kVecs, bool kColumnsA, class T, class V>
-HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT& b,
-                                    V (&sum)[kRows][kVecs]) {
+/// One round of a chain whose A is packed or row-major: as gemm_step(), step by step. The rows of B are ldb apart, or
+/// those of a packed panel with kPackedB; else B is prefetched 32 steps ahead, and copied to b_copy unless that is
+/// null.
+template <bool kPackedB, int kRows, int kVecs, bool kColumnsA, class T, class V>
+HWY_INLINE void gemm_round(const RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT b, std::ptrdiff_t ldb,
+                           T* HWY_RESTRICT b_copy, V (&sum)[kRows][kVecs]) {
   const GemmVec<T> d;
   constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d);
-  const std::int64_t steps = k - k % MAKI_ROUND_STEPS;
-  for (std::int64_t p = 0; p < steps; p += MAKI_ROUND_STEPS) {
-    MAKI_UNROLL for (int step = 0; step < MAKI_ROUND_STEPS; ++step) {
-      V bv[kVecs];
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::Load(d, b + (2 * step + v) * kLanes);
-      gemm_step(a, step, bv, sum);
+  constexpr int kSteps = MAKI_ROUND_STEPS(T);
+  V bv[kSteps][kVecs];
+  const auto load = [&](int step) HWY_ATTR {
+    MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
+      bv[step][v] = kPackedB ? hn::Load(d, b + (2 * step + v) * kLanes) : hn::LoadU(d, b + step * ldb + v * kLanes);
     }
-    a.next(MAKI_ROUND_STEPS);
-    a.pin();
-    b += 2 * MAKI_ROUND_STEPS * kLanes;
+    if (!kPackedB) hwy::Prefetch(b + (step + 32) * ldb);
+  };
+  if constexpr (kMultipliesByLane && !kColumnsA) {
+    MAKI_UNROLL for (int step = 0; step < kSteps; ++step) load(step);
+    add_steps_by_lane([&](int i) HWY_ATTR { return hn::LoadU(d, a.at(i, 0)); }, bv, sum);
+  } else {
+    MAKI_UNROLL for (int step = 0; step < kSteps; ++step) {
+      load(step);
+      if constexpr (kMultipliesByLane) {
+        add_step_by_lane(a.at(0, step), bv[step], sum);
+      } else {
+        gemm_step(a, step, bv[step], sum);
+      }
+    }
   }
+  if (kPackedB || b_copy == nullptr) return;
+  MAKI_UNROLL for (int step = 0; step < kSteps; ++step) {
+    MAKI_UNROLL for (int v = 0; v < kVecs; ++v) hn::Store(bv[step][v], d, b_copy + (2 * step + v) * kLanes);
+  }
+}
+
+/// The first steps of such a chain: as many as whole rounds cover. Advances the pointers past them and returns their
+/// number. Packed B is not prefetched: from the level-2 cache Zen 3 reads it in time by itself, and this form reaches
+/// 89 GFLOP/s instead of 85.
+template <bool kPackedB, int kRows, int kVecs, bool kColumnsA, class T, class V>
+HWY_INLINE std::int64_t gemm_rounds(std::int64_t k, RowPointers<kRows, kColumnsA, T>& a, const T* HWY_RESTRICT& b,
+                                    std::ptrdiff_t ldb, T* HWY_RESTRICT& b_copy, V (&sum)[kRows][kVecs]) {
+  constexpr std::ptrdiff_t kPanelColumns = 2 * static_cast<std::ptrdiff_t>(hn::MaxLanes(GemmVec<T>()));
+  constexpr int kSteps = MAKI_ROUND_STEPS(T);
+  const std::int64_t steps = k - k % kSteps;
+  RowPointers<kRows, kColumnsA, T> rows = a;  // a copy, so that they stay in registers
+  for (std::int64_t p = 0; p < steps; p += kSteps) {
+    gemm_round<kPackedB>(rows, b, ldb, b_copy, sum);
+    rows.next(kSteps);
+    rows.pin();
+    b += kSteps * (kPackedB ? kPanelColumns : ldb);
+    if (!kPackedB && b_copy != nullptr) b_copy += kSteps * kPanelColumns;
+  }
+  a = rows;
   return steps;
 }
 
@@ -143,8 +184,10 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   const std::ptrdiff_t b_ahead = (b_copy != nullptr ? 4 : 1) * kAheadSteps * ldb;
   std::int64_t p = 0;
   const bool reads_packed_a = a_copy == nullptr && lda == kPackedRows<T>;
-  if (MAKI_ROUND_STEPS > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
-    p = gemm_rounds<kRows, kVecs>(call.k, a, b, sum);
+  if (MAKI_ROUND_STEPS(T) > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
+    p = gemm_rounds<true>(call.k, a, b, ldb, b_copy, sum);
+  } else if (kMultipliesByLane && !call.b_is_packed && (!kColumnsA || reads_packed_a)) {
+    p = gemm_rounds<false>(call.k, a, b, ldb, b_copy, sum);
   }
   for (; p < call.k; ++p) {
     MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLineElements)
@@ -184,10 +227,11 @@ HWY_NOINLINE void gemm_tile(const GemmTileCall<T>& call) {
   // spills strides of A, which costs 4 %.
   asm volatile("" : : : "memory");
   T* HWY_RESTRICT const c = call.c;
+  const std::ptrdiff_t ldc = call.ldc;
   if (call.accumulate) {
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
       MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
-        sum[i][v] = hn::Add(hn::LoadU(d, c + i * call.ldc + v * kLanes), sum[i][v]);
+        sum[i][v] = hn::Add(hn::LoadU(d, c + i * ldc + v * kLanes), sum[i][v]);
       }
     }
   }

@@ -40,10 +40,25 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// max(a, b), but NaN if either is NaN (Highway's Max drops a NaN in one operand order).
+#if HWY_ARCH_ARM_A64
+HWY_INLINE hn::Vec128<float> MaxKeepNaN(hn::Vec128<float> a, hn::Vec128<float> b) {
+  return hn::Vec128<float>(vmaxq_f32(a.raw, b.raw));
+}
+HWY_INLINE hn::Vec128<double> MaxKeepNaN(hn::Vec128<double> a, hn::Vec128<double> b) {
+  return hn::Vec128<double>(vmaxq_f64(a.raw, b.raw));
+}
+HWY_INLINE hn::Vec128<float> MinKeepNaN(hn::Vec128<float> a, hn::Vec128<float> b) {
+  return hn::Vec128<float>(vminq_f32(a.raw, b.raw));
+}
+HWY_INLINE hn::Vec128<double> MinKeepNaN(hn::Vec128<double> a, hn::Vec128<double> b) {
+  return hn::Vec128<double>(vminq_f64(a.raw, b.raw));
+}
+#else
 template <class V>
 HWY_INLINE V MaxKeepNaN(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
 }
+#endif
 
 /// c0 + c1 x + c2 x² + … by Horner's rule.
 template <class D, class V = hn::Vec<D>>
@@ -56,12 +71,14 @@ HWY_INLINE V Polynomial(D d, V x, double c0, Rest... rest) {
 }
 
 /// min(x, high), max(x, low), and both; NaN stays NaN. If an operand is NaN, Min and Max return the second operand on
-/// x86 and NaN on ARM. The targets without SIMD (HWY_SCALAR, HWY_EMU128) can drop NaN in either order, so they compare,
-/// which makes Exp 10 to 33 % slower there.
+/// x86. On ARM64 they return the number, and the targets without SIMD (HWY_SCALAR, HWY_EMU128) can drop NaN in either
+/// order: those compare, which makes Exp 10 to 33 % slower.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V AtMost(D d, V x, double high) {
   const V bound = hn::Set(d, static_cast<hn::TFromD<D>>(high));
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_ARCH_ARM_A64
+  return MinKeepNaN(bound, x);
+#elif HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   return hn::IfThenElse(hn::Gt(x, bound), bound, x);
 #else
   return hn::Min(bound, x);
@@ -70,7 +87,9 @@ HWY_INLINE V AtMost(D d, V x, double high) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V AtLeast(D d, V x, double low) {
   const V bound = hn::Set(d, static_cast<hn::TFromD<D>>(low));
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_ARCH_ARM_A64
+  return MaxKeepNaN(bound, x);
+#elif HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   return hn::IfThenElse(hn::Lt(x, bound), bound, x);
 #else
   return hn::Max(bound, x);

@@ -19,6 +19,7 @@ constexpr std::int64_t kFloorTarget = HWY_SCALAR | HWY_EMU128;
 constexpr std::string_view kAmxName = "amx";
 
 std::string name_of(std::int64_t bit) {
+  if (HWY_ARCH_ARM_A64) return "neon";  // newer versions of Highway tell CPUs with AES from those without
   std::string name = (bit & kFloorTarget) != 0 ? "floor" : hwy::TargetName(bit);
   std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
   return name;
@@ -26,6 +27,8 @@ std::string name_of(std::int64_t bit) {
 
 /// The targets that were built and that this CPU can run, as a mask. In Highway's masks a lower bit is a better target.
 std::int64_t available_mask() {
+  // Every ARM64 CPU has NEON, but Highway 1.0.3 asks for AES as well, which a Raspberry Pi 4 lacks and no kernel uses.
+  if (HWY_ARCH_ARM_A64) return HWY_TARGETS;
   static const std::int64_t mask = [] {
     hwy::SetSupportedTargetsForTest(0);
     return (hwy::SupportedTargets() & HWY_TARGETS) | (HWY_TARGETS & kFloorTarget);
@@ -82,8 +85,8 @@ struct AtStart {
 __attribute__((init_priority(101))) AtStart at_start;
 
 [[noreturn]] void fail_unknown(std::string_view what, std::string_view name) {
-  fail("{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU and build have only {}; got \"{}\"", what,
-       fmt::join(available_targets(), ", "), name);
+  fail("{}: must be one of {}, and this CPU and build have only {}; got \"{}\"", what,
+       HWY_ARCH_ARM_A64 ? "neon" : "amx, avx3, avx2, sse4, floor", fmt::join(available_targets(), ", "), name);
 }
 
 [[noreturn]] void fail_at_start() {

@@ -1,6 +1,6 @@
 // The SIMD target that the kernels run on: the best one that the CPU supports, or one forced by the environment
 // variable MAKI_TARGET=amx|avx3|avx2|sse4|floor or by force_target(). Bits are promised within one target. "amx" is
-// avx3 with float32 products on AMX tiles; "floor" uses no SIMD instructions.
+// avx3 with float32 products on AMX tiles; "floor" uses no SIMD instructions. ARM64 has one target, "neon".
 #pragma once
 
 #include <string>
@@ -9,10 +9,9 @@
 
 namespace maki::kernels {
 
-/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws Error if MAKI_TARGET
-/// is set to anything else or to a target that this CPU or this build lacks, and if the build is for another CPU alone
-/// (MAKI_HOST_ONLY). It is read once, before main(); if it is
-/// empty, it counts as not set.
+/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor"; on ARM64 "neon". Throws Error if MAKI_TARGET is set to
+/// anything else or to a target that this CPU or this build lacks, and if the build is for another CPU alone
+/// (MAKI_HOST_ONLY). It is read once, before main(); if it is empty, it counts as not set.
 std::string target();
 
 /// Throws if target() would throw, even after force_target() has chosen a valid target. Called at the entry of every

@@ -8,11 +8,11 @@
 #define MAKI_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// How many steps of K the register tile of a product multiplies in one round of its loop. Its 12 multiply-adds a step
-// with AVX2 leave counting, moving pointers and prefetching as a fifth of the instructions, and a core whose front end
-// is shared with another hyper-thread issues three of them a cycle. Only in files that are compiled once per SIMD
-// target.
-#define MAKI_ROUND_STEPS (HWY_TARGET == HWY_AVX2 ? 4 : 1)
+// How many steps of K the register tile of a product of Ts multiplies in one round of its loop. Its 12 multiply-adds a
+// step with AVX2 leave counting, moving pointers and prefetching as a fifth of the instructions, and a core whose front
+// end is shared with another hyper-thread issues three of them a cycle. With NEON, a round takes the steps whose
+// elements of A are one vector (lanes-inl.h). Only in files that are compiled once per SIMD target.
+#define MAKI_ROUND_STEPS(T) (HWY_ARCH_ARM_A64 ? 16 / static_cast<int>(sizeof(T)) : HWY_TARGET == HWY_AVX2 ? 4 : 1)
 
 // Keeps the compiler from turning the addresses of the steps of a round, which differ from `pointer` by constants, into
 // pointers of their own, which are more than there are registers.

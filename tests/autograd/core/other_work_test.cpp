@@ -1,5 +1,8 @@
 #include "autograd/core/other_work.h"
 
+#include <algorithm>
+#include <fstream>
+#include <string>
 #include <unistd.h>
 #include <vector>
 
@@ -89,6 +92,21 @@ TEST_CASE("the waits of a watched thread are known and never shrink, where the s
   if (after.size() == before.size()) {
     for (std::size_t i = 0; i < before.size(); ++i) REQUIRE(after[i] >= before[i]);
   }
+}
+
+TEST_CASE("the waits of a thread are the second number of its line") {
+  const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/schedstat";
+  const auto line = [&] {
+    std::int64_t run = 0, waited = -1;
+    std::ifstream(path) >> run >> waited;
+    return waited;
+  };
+  const std::int64_t before = line();
+  if (before < 0) return;
+  watch_this_thread();
+  const std::span<const std::int64_t> waits = waits_of_watched_threads();
+  const std::int64_t after = line();
+  REQUIRE(std::ranges::any_of(waits, [&](std::int64_t waited) { return before <= waited && waited <= after; }));
 }
 
 TEST_CASE("a team has one thread in a parallel region, and all of them while measured") {

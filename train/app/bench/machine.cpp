@@ -128,6 +128,8 @@ std::string_view to_string(ProductUnit unit) {
       return "AMX tiles";
     case ProductUnit::bf16_pairs:
       return "pairs of bfloat16 numbers";
+    case ProductUnit::bf16_matrices:
+      return "matrices of bfloat16 numbers";
     case ProductUnit::multiply_adds:
       break;
   }
@@ -136,8 +138,11 @@ std::string_view to_string(ProductUnit unit) {
 
 ProductUnit product_unit(DType dtype, Precision precision) {
   if (dtype == DType::float32 && kernels::uses_amx()) return ProductUnit::amx_tiles;
-  const bool pairs = precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::pairs;
-  return pairs ? ProductUnit::bf16_pairs : ProductUnit::multiply_adds;
+  if (precision != Precision::bfloat16) return ProductUnit::multiply_adds;
+  const kernels::Bf16Unit unit = kernels::bf16_unit();
+  return unit == kernels::Bf16Unit::pairs      ? ProductUnit::bf16_pairs
+         : unit == kernels::Bf16Unit::matrices ? ProductUnit::bf16_matrices
+                                               : ProductUnit::multiply_adds;
 }
 
 double measure_product_flop_per_second(DType dtype, Precision precision, double seconds) {

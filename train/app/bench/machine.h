@@ -29,8 +29,8 @@ class ThreadTeam {
 double measure_peak_flop_per_second(DType dtype, double seconds = 0.3);
 
 /// What multiplies the matrices of training: the vector units, AMX tiles or the instructions of AVX512_BF16.
-enum class ProductUnit : std::uint8_t { multiply_adds, amx_tiles, bf16_pairs };
-/// "multiply-adds", "AMX tiles", "pairs of bfloat16 numbers"
+enum class ProductUnit : std::uint8_t { multiply_adds, amx_tiles, bf16_pairs, bf16_matrices };
+/// "multiply-adds", "AMX tiles", "pairs of bfloat16 numbers", "matrices of bfloat16 numbers"
 std::string_view to_string(ProductUnit unit);
 ProductUnit product_unit(DType dtype, Precision precision);
 

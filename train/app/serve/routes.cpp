@@ -1,8 +1,7 @@
 #include "train/app/serve/routes.h"
 
-#include <random>
-
 #include "data/io/number.h"
+#include "data/io/system_random.h"
 #include "train/app/draw/words.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
@@ -34,9 +33,7 @@ std::vector<HttpRoute> routes(Served& served) {
                       cursor.empty() ? 0 : parse_integer("after", cursor, 0, kMaxSeed), exchange);
   };
   const auto complete = [&served](const Exchange& exchange) {
-    static std::random_device device;
-    constexpr std::uint64_t kSeeds = 1'000'000'000;  // numbers that people can type
-    served.engine.complete(parse_completion(exchange->body(), device() % kSeeds), exchange);
+    served.engine.complete(parse_completion(exchange->body(), static_cast<std::uint64_t>(fresh_seed())), exchange);
   };
   const auto inside = [&served](const Exchange& exchange) {
     const InsideRequest asked = parse_inside_request(exchange->body());

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <random>
 #include <utility>
 
 #include "data/io/error.h"
 #include "data/io/number.h"
+#include "data/io/system_random.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
 #include "train/app/verbs/generate.h"
@@ -83,11 +83,10 @@ std::vector<LogitBias> parse_logit_bias(const std::vector<std::string>& entries,
   return list;
 }
 
-// The given seed, else a fresh one that is short enough to type.
+// The given seed, else a fresh one.
 std::int64_t choose_seed(const SamplingOptions& flags, bool announce) {
   if (flags.seed) return *flags.seed;
-  std::random_device device;
-  const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
+  const std::int64_t seed = fresh_seed();
   if (announce) to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
   return seed;
 }

@@ -2,10 +2,10 @@
 // programs, for runs that train or have trained.
 #include <chrono>
 #include <memory>
-#include <random>
 #include <thread>
 
 #include "autograd/core/parallel.h"
+#include "data/io/system_random.h"
 #include "train/app/flags.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
@@ -27,12 +27,7 @@ struct ServeOptions {
 };
 
 // 128 bits from the system.
-std::string new_token() {
-  std::random_device device;
-  std::string token;
-  for (int i = 0; i < 4; ++i) token += fmt::format("{:08x}", device());
-  return token;
-}
+std::string new_token() { return fmt::format("{:016x}{:016x}", system_random(), system_random()); }
 
 void check_token(const std::string& token) {
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";

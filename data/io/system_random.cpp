@@ -1,0 +1,20 @@
+#include "data/io/system_random.h"
+
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+
+std::uint64_t system_random() {
+  std::uint64_t bits = 0;
+  // std::random_device of GCC 12 needs glibc 2.36.
+  if (getentropy(&bits, sizeof bits) != 0) fail("the system gives no random numbers ({})", std::strerror(errno));
+  return bits;
+}
+
+std::int64_t fresh_seed() { return static_cast<std::int64_t>(system_random() % 1'000'000'000); }
+
+}  // namespace maki

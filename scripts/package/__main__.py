@@ -1,0 +1,3 @@
+from maki import main
+
+main()
