@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds maki for ARM64 Linux on another machine and tests it under emulation (qemu-user): kernels, ops, engine, layers,
-# optimizers, and runs that must have equal bytes. Takes half an hour on two cores.
+# Builds maki for ARM64 Linux on another machine and tests it under emulation (qemu-user): engine, kernels, ops, optimizers,
+# and runs that must have equal bytes. One test would take as long as all others together.
 #
-#   scripts/arm64.sh [--system | --build]      with --system, only fetches the headers and libraries of a system for ARM64;
-#                                              with --build, builds the program build/arm64/train/maki, too
+#   scripts/arm64.sh [--system | --build]      --system: only fetches the headers and libraries of a system for ARM64;
+#                                              --build: and builds, but tests nothing; build/arm64/train/maki is the program
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
@@ -22,4 +22,6 @@ fi
 [ "${1:-}" != --system ] || exit 0
 cmake --preset arm64 --log-level=WARNING
 build build/arm64
-[ "${1:-}" = --build ] || ctest --preset arm64 -j "$(nproc)" -R "^(autograd|kernels|ops|optim|nn|data):" -E "larger than one slab"
+[ "${1:-}" != --build ] || exit 0
+ctest --preset arm64 -j "$(nproc)" -E "larger than one slab" \
+  -R "^(autograd|kernels|ops|optim):|^cli:(60 steps give|the number of threads|an interrupt saves|any split|.*planned run describes)"

@@ -183,11 +183,10 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   T *HWY_RESTRICT a_copy = call.a_copy, *HWY_RESTRICT b_copy = call.b_copy;
   const std::ptrdiff_t b_ahead = (b_copy != nullptr ? 4 : 1) * kAheadSteps * ldb;
   std::int64_t p = 0;
-  const bool reads_packed_a = a_copy == nullptr && lda == kPackedRows<T>;
-  if (MAKI_ROUND_STEPS(T) > 1 && call.b_is_packed && (!kColumnsA || reads_packed_a)) {
-    p = gemm_rounds<true>(call.k, a, b, ldb, b_copy, sum);
-  } else if (kMultipliesByLane && !call.b_is_packed && (!kColumnsA || reads_packed_a)) {
-    p = gemm_rounds<false>(call.k, a, b, ldb, b_copy, sum);
+  const bool by_rounds = !kColumnsA || (a_copy == nullptr && lda == kPackedRows<T>);
+  if (MAKI_ROUND_STEPS(T) > 1 && call.b_is_packed && by_rounds) p = gemm_rounds<true>(call.k, a, b, ldb, b_copy, sum);
+  if constexpr (kMultipliesByLane) {
+    if (!call.b_is_packed && by_rounds) p = gemm_rounds<false>(call.k, a, b, ldb, b_copy, sum);
   }
   for (; p < call.k; ++p) {
     MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLineElements)
