@@ -106,4 +106,6 @@ maki_install_text(fish/vendor_completions.d maki.fish --completion fish)
 get_property(texts GLOBAL PROPERTY maki_texts)
 add_custom_target(maki_texts ALL DEPENDS ${texts})
 
-include(MakiPackage)
+if(PROJECT_IS_TOP_LEVEL)
+  include(MakiPackage)
+endif()

@@ -38,5 +38,5 @@ build_program() {
     cores=$(nproc)
     echo "Building maki takes about $(((seconds / cores + 59) / 60)) min on $cores cores of a fast machine, once." >&2
   fi
-  build "$build" maki
+  build "$build" maki_texts  # the program, its manual page and completions
 }

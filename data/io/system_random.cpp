@@ -10,7 +10,7 @@ namespace maki {
 
 std::uint64_t system_random() {
   std::uint64_t bits = 0;
-  // std::random_device of GCC 12 needs glibc 2.36.
+  // Not std::random_device: linked statically from GCC 12, it needs glibc 2.36.
   if (getentropy(&bits, sizeof bits) != 0) fail("the system gives no random numbers ({})", std::strerror(errno));
   return bits;
 }
