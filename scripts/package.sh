@@ -17,9 +17,10 @@ out=$PWD/build/package
 mkdir -p "$out"
 
 # Copies the shared libraries that a program or library needs to a folder, except those that every Linux has, and what
-# these need in turn: bundle FILE FOLDER ROOT, where ROOT is the system that they come from.
+# these need in turn, and the licence of each beside the folder: bundle FILE FOLDER ROOT, where ROOT is the system that they
+# come from.
 bundle() {
-  local name from
+  local name from package
   for name in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
     case $name in libc.so.* | libm.so.* | ld-linux* | libstdc++.so.* | libgcc_s.so.*) continue ;; esac
     [ ! -e "$2/$name" ] || continue
@@ -28,6 +29,11 @@ bundle() {
     install -m 644 "$from" "$2/$name"
     "$strip" "$2/$name"
     patchelf --set-rpath '$ORIGIN' "$2/$name"
+    # libedit.so.2 is in the package libedit2, libidn2.so.0 in libidn2-0 (Debian Policy, 8.1).
+    package=${name%.so.*}
+    [[ $package != *[0-9] ]] || package+=-
+    package+=${name##*.so.}
+    install -m 644 "$3/usr/share/doc/$package/copyright" "$2/../licenses/$package"
     bundle "$2/$name" "$2" "$3"
   done
 }
@@ -43,13 +49,12 @@ portable_tree() { # FOLDER
   cmake "${options[@]}" --log-level=WARNING -B "$build" -DMAKI_PORTABLE=ON -DMAKI_HOST_ONLY=OFF -DCMAKE_UNITY_BUILD=ON \
     -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON >/dev/null
   build "$build" maki
-  mkdir -p "$1/bin" "$1/lib"
+  mkdir -p "$1/bin" "$1/lib" "$1/licenses"
+  install -m 644 LICENSE "$1/licenses/maki"
   install "$build/train/maki" "$1/bin/maki"
   "$strip" "$1/bin/maki"
   patchelf --set-rpath '$ORIGIN/../lib' "$1/bin/maki"
   bundle "$1/bin/maki" "$1/lib" "$root"
-  mkdir -p "$1/licenses"
-  cp LICENSE "$1/licenses/maki"
 }
 
 # The newest version of glibc that these files need: 2.34.
