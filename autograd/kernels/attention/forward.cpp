@@ -182,9 +182,8 @@ HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const Forwar
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t t = 0; t < tile.queries; ++t) {
-    const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPaddingMultiple));
-    s.sum[t] = hn::GetLane(l);
-    const auto factor = hn::Div(hn::Set(d, T{1}), l);
+    s.sum[t] = sum_of_lanes(d, hn::LoadU(d, s.lane_sum + t * kPaddingMultiple));
+    const auto factor = hn::Div(hn::Set(d, T{1}), hn::Set(d, s.sum[t]));
     for (std::int64_t c = 0; c < tile.head_size; c += kLanes) {
       const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
       StorePartial(t < seen_from ? hn::Zero(d) : y, d, tile.y + t * tile.y_stride + c, tile.head_size - c);

@@ -85,7 +85,7 @@ HWY_INLINE T dot_minus_origin(const T* a, const T* row, const T* origin, std::in
     const auto x = hn::Sub(LoadPartial(d, row + c, cols - c), hn::LoadU(d, origin + c));
     sum = hn::MulAdd(LoadPartial(d, a + c, cols - c), x, sum);
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return sum_of_lanes(d, sum);
 }
 
 /// to[j] = a · (row j of the block − its origin) for the first `count` picked rows.

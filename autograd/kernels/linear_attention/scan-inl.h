@@ -112,7 +112,7 @@ HWY_INLINE T denominator(const ScanSize& size, const T* w, std::int64_t n, const
   for (std::int64_t i = 0; z != nullptr && i < size.depth; i += kLanes) {
     before = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, z + i), before);
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(inside, before)));
+  return sum_of_lanes(d, hn::Add(inside, before));
 }
 
 /// Delivers a group of rows of out, from row at + row of the scan on, whose sums are in chunk.o. `at` is the first row

@@ -48,7 +48,7 @@ HWY_INLINE double sum_row(std::int64_t n, const Term& term) {
       i = end;
     }
     const auto sum = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
-    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(whole.d, sum)));
+    total += static_cast<double>(sum_of_lanes(whole.d, sum));
   }
   return total;
 }
@@ -86,8 +86,8 @@ HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
       b1 = hn::Add(b1, last.Keep(b, zero));
       i = end;
     }
-    total.a += static_cast<double>(hn::GetLane(hn::SumOfLanes(whole.d, hn::Add(a0, a1))));
-    total.b += static_cast<double>(hn::GetLane(hn::SumOfLanes(whole.d, hn::Add(b0, b1))));
+    total.a += static_cast<double>(sum_of_lanes(whole.d, hn::Add(a0, a1)));
+    total.b += static_cast<double>(sum_of_lanes(whole.d, hn::Add(b0, b1)));
   }
   return total;
 }
@@ -107,7 +107,7 @@ HWY_INLINE double sum_in_four_chains(std::int64_t n, const T* x) {
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadAsDouble(d, x + i));
   if (i < n) s1 = hn::Add(s1, LoadPartialAsDouble(d, x + i, n - i));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return sum_of_lanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
 }
 
 /// Σ x[i] over a row of n elements, with every addition in double, so that the mean of equal floats is exact.
