@@ -74,9 +74,11 @@ TEST_CASE("methods, paths, types and sizes are checked", "[serve_safety_test]") 
     REQUIRE(request(port, "POST", "/v1/completions", std::string((1 << 20) + 1, ' '), kJsonType).status == 413);
     REQUIRE(request(port, "POST", "/v1/completions", std::string(1 << 20, ' '), kJsonType).status == 400);
     REQUIRE(status_with(port, fmt::format("X: {}\r\n", std::string(40'000, 'a'))) == 431);
+    // From version 1.0 on, libmicrohttpd itself answers some of these, with 400.
     for (const char* encoding : {"Transfer-Encoding: chunked\r\n", "Transfer-Encoding:\r\n"}) {
-      REQUIRE(request(port, "POST", "/v1/completions", body, std::string(kJsonType) + encoding).status == 411);
-      REQUIRE(status_with(port, encoding) == 411);
+      for (const int status : {request(port, "POST", "/v1/completions", body, std::string(kJsonType) + encoding).status,
+                               status_with(port, encoding)})
+        REQUIRE((status == 411 || status == 400));
     }
     REQUIRE(status_with(port, fmt::format("Content-Length: {}\r\n", (1 << 20) + 1)) == 413);
     REQUIRE(request(port, "GET", "/api/runs").status == 200);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 
 #include "autograd/core/storage.h"
 #include "data/io/error.h"
@@ -60,6 +63,22 @@ bool is_own_host(std::string_view host, const std::string& address) {
 
 int socket_of(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+// A socket that listens at an address; −1 with the reason in errno if it cannot. Some versions of libmicrohttpd, which
+// would open one itself, lose the reason.
+int listen_at(const addrinfo& at) {
+  const int number = socket(at.ai_family, SOCK_STREAM, 0), yes = 1;
+  if (number < 0) return -1;
+  fcntl(number, F_SETFD, FD_CLOEXEC);
+  fcntl(number, F_SETFL, O_NONBLOCK);
+  setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);  // also right after another server has ended
+  if (at.ai_family == AF_INET6) setsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+  if (bind(number, at.ai_addr, at.ai_addrlen) == 0 && listen(number, SOMAXCONN) == 0) return number;
+  const int error = errno;
+  close(number);
+  errno = error;
+  return -1;
 }
 
 }  // namespace
@@ -123,8 +142,9 @@ bool HttpExchange::gone() {
   {
     const std::lock_guard lock(mutex_);
     if (gone_ || !suspended_) return gone_;
-    pollfd polled{socket_of(connection_), POLLRDHUP, 0};
-    if (poll(&polled, 1, 0) <= 0) return false;
+    char next = 0;
+    const ssize_t size = recv(socket_of(connection_), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return false;
     gone_ = true;
   }
   refuse(HttpError(MHD_HTTP_REQUEST_TIMEOUT, "the client has closed the connection"));
@@ -197,24 +217,25 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
   check(getaddrinfo(options_.address.c_str(), port.c_str(), &hints, &found) == 0,
         "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
   const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
+  const int socket = listen_at(*found), error = errno;
+  freeaddrinfo(found);
+  check(socket >= 0 || error != EADDRINUSE,
+        "port: {} is in use by another program; choose another one, or 0 for one that is free", port);
+  check(socket >= 0, "host: cannot listen on {}, port {}: {}", options_.address, port, std::strerror(error));
   // A text that a NUL would end is not decoded, so that it means nothing.
   const auto decode = +[](void*, MHD_Connection*, char* text) {
     return std::strstr(text, "%00") != nullptr ? std::strlen(text) : MHD_http_unescape(text);
   };
-  daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
+  daemon_ = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | family,
                              static_cast<std::uint16_t>(options_.port), nullptr, nullptr, handle, this,       //
-                             MHD_OPTION_SOCK_ADDR, found->ai_addr,                                            //
+                             MHD_OPTION_LISTEN_SOCKET, socket,                                                //
                              MHD_OPTION_CONNECTION_LIMIT, kMaxHttpConnections,                                //
                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxHttpHead,                                //
                              MHD_OPTION_CONNECTION_TIMEOUT, kSendSeconds,                                     //
                              MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, decode, nullptr,  //
                              MHD_OPTION_NOTIFY_COMPLETED, completed, this,                                    //
                              MHD_OPTION_NOTIFY_CONNECTION, connected, this, MHD_OPTION_END);
-  const int error = errno;
-  freeaddrinfo(found);
-  check(daemon_ != nullptr || error != EADDRINUSE,
-        "port: {} is in use by another program; choose another one, or 0 for one that is free", port);
-  check(daemon_ != nullptr, "host: cannot listen on {}, port {}: {}", options_.address, port, std::strerror(error));
+  check(daemon_ != nullptr, "port: the server at {} cannot be started; close programs, or wait", port);
   options_.port = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
