@@ -26,6 +26,7 @@ constexpr std::int64_t kFirstPause = 250'000'000, kLastPause = 2'000'000'000;
 std::array<std::atomic<int>, OtherWork::kMaxWatched> watched;  // system's numbers of threads, from the front; 0: free
 std::array<std::int64_t, OtherWork::kMaxWatched> all_waits;    // what waits_of_watched_threads() returns
 
+#if defined(__linux__)
 // The second number of "123 456 7", or −1.
 std::int64_t second_number(std::string_view text) {
   const std::size_t space = text.find(' ');
@@ -36,8 +37,7 @@ std::int64_t second_number(std::string_view text) {
 }
 
 // −1 if it cannot be read: with ENOENT in errno if there is no such thread any more.
-std::int64_t waited_by([[maybe_unused]] int thread) {
-#if defined(__linux__)
+std::int64_t waited_by(int thread) {
   std::array<char, 64> path{}, text{};
   constexpr std::string_view kFolder = "/proc/self/task/", kFile = "/schedstat";
   char* end = std::ranges::copy(kFolder, path.begin()).out;
@@ -48,10 +48,10 @@ std::int64_t waited_by([[maybe_unused]] int thread) {
   const ssize_t size = ::read(file, text.data(), text.size());
   ::close(file);
   return size <= 0 ? -1 : second_number({text.data(), static_cast<std::size_t>(size)});
-#else
-  return -1;
-#endif
 }
+#else
+std::int64_t waited_by(int /*thread*/) { return -1; }
+#endif
 
 }  // namespace
 

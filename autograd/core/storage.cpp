@@ -83,7 +83,9 @@ std::byte* map_huge(std::size_t bytes) {
       (kHugePageBytes - reinterpret_cast<std::uintptr_t>(whole) % kHugePageBytes) % kHugePageBytes;
   if (before > 0) munmap(begin, before);
   munmap(begin + before + bytes, kHugePageBytes - before);
+#ifdef MADV_HUGEPAGE
   madvise(begin + before, bytes, MADV_HUGEPAGE);
+#endif
   return begin + before;
 }
 
@@ -252,6 +254,8 @@ Pool& pool() {
   return *instance;
 }
 
+constexpr int kZeroPages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
 }  // namespace
 
 Storage::Storage(std::int64_t bytes) : block_(pool().take(bytes)) {}
@@ -266,7 +270,7 @@ Storage::Storage(std::byte* memory, std::shared_ptr<const void> owner) {
 Storage Storage::of_zero_pages(std::int64_t bytes) {
   check(bytes >= 0 && bytes <= kMaxBytes, "memory: a block must have 0 to {} bytes; got {}", kMaxBytes, bytes);
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-  void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, kZeroPages, -1, 0);
   check<OutOfMemoryError>(pages != MAP_FAILED, "memory: a tensor needs {} bytes, which the system refused", bytes);
   const std::shared_ptr<const void> owner(pages, [size](void* begin) { munmap(begin, size); });
   return Storage(static_cast<std::byte*>(pages), owner);
@@ -285,7 +289,13 @@ Storage::~Storage() {
 std::byte* Storage::data() const { return block_->memory; }
 void Storage::drop_pages(std::int64_t begin, std::int64_t end) {
   const std::int64_t page = sysconf(_SC_PAGESIZE), first = (begin + page - 1) / page * page, last = end / page * page;
-  if (first < last) madvise(data() + first, static_cast<std::size_t>(last - first), MADV_DONTNEED);
+  if (first >= last) return;
+#if defined(__linux__)
+  madvise(data() + first, static_cast<std::size_t>(last - first), MADV_DONTNEED);
+#else
+  // Elsewhere advice leaves it open whether the pages are zeros then.
+  mmap(data() + first, static_cast<std::size_t>(last - first), PROT_READ | PROT_WRITE, kZeroPages | MAP_FIXED, -1, 0);
+#endif
 }
 bool Storage::shared() const { return block_->references.load(std::memory_order_acquire) > 1; }
 

@@ -137,14 +137,16 @@ Tensor scratch_of(const kernels::CrossEntropyRows& rows) {
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
   check_floating("cross_entropy", logits);
-  const auto [rows, factor] = checked_targets("cross_entropy", logits.shape(), targets, options);
+  const CrossEntropyProblem problem = checked_targets("cross_entropy", logits.shape(), targets, options);
+  const kernels::CrossEntropyRows rows = problem.rows;
+  const double factor = problem.factor;
   Tensor loss = empty({}, logits.dtype()), stats = stats_of(rows, logits.dtype()), scratch = scratch_of(rows);
-  dispatch(logits.dtype(), [&, rows = rows, factor = factor]<class T>() {
+  dispatch(logits.dtype(), [&]<class T>() {
     const double total =
         kernels::cross_entropy_forward(rows, logits.data<T>(), stats.data<T>(), scratch.data<double>());
     *loss.data<T>() = static_cast<T>(total * factor);
   });
-  return record("cross_entropy", loss, {logits}, [logits, targets, stats, rows = rows, factor = factor](Grads& g) {
+  return record("cross_entropy", loss, {logits}, [logits, targets, stats, rows, factor](Grads& g) {
     dispatch(logits.dtype(), [&]<class T>() {
       const double scale = static_cast<double>(*g.out<T>()) * factor;
       if (const Sink<T> dlogits = g.in<T>(0)) {
@@ -256,14 +258,16 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const Shape &sx = x.shape(), &sw = weight.shape();
   check(sx.rank() >= 1 && sw.rank() == 2 && sx.cols() == sw.cols(),
         "{}: weight must be [V, C] with C the last extent of x; got x {}, weight {}", op, sx, sw);
-  const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
+  const CrossEntropyProblem problem = checked_targets(op, sx.with(-1, sw[0]), targets, options);
+  const kernels::CrossEntropyRows all = problem.rows;
+  const double factor = problem.factor;
   const std::int64_t in = sx.cols(), out = sw[0];
   const Chunk chunk = forward_chunk(all, x.dtype());
   const kernels::GemmSizes whole{all.rows, out, in};
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
   const std::int64_t stride = logits_stride(out);
   Tensor logits = empty({chunk.rows, stride}, x.dtype());
-  dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
+  dispatch(x.dtype(), [&]<class T>() {
     double total = 0;
     const bool recorded = rounds_as_recorded();
     const kernels::GemmOperand<T> w = forward_weight<T>(weight);
@@ -277,8 +281,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   });
   if (chunk.rows < all.rows) logits = Tensor();
   return record(
-      op, loss, {x, weight},
-      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, whole](Grads& g) mutable {
+      op, loss, {x, weight}, [x, weight, targets, stats, logits, all, factor, in, out, whole](Grads& g) mutable {
         const bool kept = static_cast<bool>(logits);
         const Chunk step = kept ? Chunk{std::max<std::int64_t>(1, all.rows), out} : backward_chunk(all, x.dtype());
         if (!kept) logits = empty({step.rows, logits_stride(step.columns)}, x.dtype());

@@ -13,7 +13,8 @@ template <class Found>
 void find_token(TokenSpan tokens, std::int32_t id, std::int64_t begin, std::int64_t end, const Found& found) {
   std::array<std::int32_t, 4096> block;
   for (std::int64_t at = begin; at < end; at += std::ssize(block)) {
-    const std::span ids = std::span(block).first(static_cast<std::size_t>(std::min(end - at, std::ssize(block))));
+    const std::span ids =
+        std::span(block).first(static_cast<std::size_t>(std::min<std::int64_t>(end - at, std::ssize(block))));
     tokens.copy(at, ids);
     for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
       if (ids[static_cast<std::size_t>(i)] == id) found(at + i);

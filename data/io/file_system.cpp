@@ -6,14 +6,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-#include <utility>
 
 #include "data/io/descriptor.h"
 #include "data/io/error.h"
+#include "data/io/os.h"
 #include "data/io/temporary.h"
 
 namespace maki {
@@ -25,11 +23,11 @@ ssize_t FileSystem::read(int descriptor, void* bytes, std::size_t size) { return
 ssize_t FileSystem::write(int descriptor, const void* bytes, std::size_t size) {
   return ::write(descriptor, bytes, size);
 }
-int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
+int FileSystem::fsync(int descriptor) { return os::sync(descriptor); }
 int FileSystem::close(int descriptor) { return ::close(descriptor); }
 int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
 int FileSystem::rename_to_new(const std::string& from, const std::string& to) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (os::rename_to_new(from.c_str(), to.c_str()) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // The file system does not offer it: between the two calls, another process may make a file of this name.
   if (faccessat(AT_FDCWD, to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return rename(from, to);
@@ -37,7 +35,7 @@ int FileSystem::rename_to_new(const std::string& from, const std::string& to) {
   return -1;
 }
 int FileSystem::exchange(const std::string& one, const std::string& other) {
-  return renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+  return os::exchange(one.c_str(), other.c_str());
 }
 int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
 ssize_t FileSystem::pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset) {
@@ -130,33 +128,6 @@ void make_directories(FileSystem& fs, const std::string& path, std::vector<std::
   constexpr int kMaxAttempts = 100;  // an attempt fails only if another process removes a directory meanwhile
   for (int attempt = 1; !try_make_directories(fs, path, made); ++attempt)
     check<CheckpointError>(attempt < kMaxAttempts, "{}: cannot be created: {}", path, std::strerror(ENOENT));
-}
-
-std::string file_system_type(int descriptor) {
-  struct statfs status = {};
-  if (fstatfs(descriptor, &status) != 0) return "unknown";
-  const auto type = static_cast<std::uint32_t>(status.f_type);
-  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
-      {EXT4_SUPER_MAGIC, "ext4"},
-      {XFS_SUPER_MAGIC, "xfs"},
-      {BTRFS_SUPER_MAGIC, "btrfs"},
-      {TMPFS_MAGIC, "tmpfs"},
-      {OVERLAYFS_SUPER_MAGIC, "overlay"},
-      {NFS_SUPER_MAGIC, "nfs"},
-      {CIFS_SUPER_MAGIC, "cifs"},
-      {SMB2_SUPER_MAGIC, "smb"},
-      {FUSE_SUPER_MAGIC, "fuse"},
-      {V9FS_MAGIC, "9p"},
-      {MSDOS_SUPER_MAGIC, "vfat"},
-      {EXFAT_SUPER_MAGIC, "exfat"},
-      {0x0BD00BD0, "lustre"},
-      {0x47504653, "gpfs"},
-      {AFS_SUPER_MAGIC, "afs"},
-  };
-  for (const auto& [magic, name] : kNames) {
-    if (type == magic) return name;
-  }
-  return fmt::format("type {:#x}", type);
 }
 
 }  // namespace maki

@@ -56,9 +56,6 @@ void replace_file_atomically(FileSystem& fs, const std::string& path, const std:
 void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
 /// Makes the entries of a directory durable (fsync). Throws CheckpointError.
 void sync_directory(FileSystem& fs, const std::string& path);
-/// The type of the file system that holds an open file, for messages: "ext4", "nfs", …, "type 0x…" with the number that
-/// statfs(2) reports for one without a name here, or "unknown" if that call fails.
-std::string file_system_type(int descriptor);
 
 /// Whether two results of stat() are of one file, whatever its names are.
 inline bool is_same_file(const struct stat& one, const struct stat& other) {

@@ -1,16 +1,13 @@
 #include "data/io/mapping.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "data/io/os.h"
+
 namespace maki {
 namespace {
-
-#ifndef MADV_POPULATE_READ
-constexpr int MADV_POPULATE_READ = 22;  // Linux 5.14; older kernels answer EINVAL
-#endif
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -33,9 +30,7 @@ int Mapping::load(std::size_t begin, std::size_t end) const {
   const auto page = page_bytes();
   const auto first = static_cast<std::size_t>(bytes_.data() - memory_) + begin;
   const std::size_t start = first / page * page;
-  while (madvise(memory_ + start, first - start + (end - begin), MADV_POPULATE_READ) != 0)
-    if (errno != EINTR && errno != EAGAIN) return errno == EFAULT ? EIO : errno;
-  return 0;
+  return os::load_pages(memory_ + start, first - start + (end - begin));
 }
 
 void Mapping::release(std::size_t end) const {

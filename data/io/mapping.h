@@ -26,7 +26,7 @@ class Mapping {
   /// the size of a page.
   std::span<std::byte> bytes() const { return bytes_; }
   /// Loads bytes [begin, end) from the file. Without this call the first access would load them, and a disk that fails
-  /// would then end the process. Returns 0, or a number of errno: EINVAL if the kernel cannot report errors.
+  /// would then end the process. Returns 0, or a number of errno: EINVAL if the system cannot report errors.
   ///
   /// Thread safety: may be called by several threads.
   int load(std::size_t begin, std::size_t end) const;

@@ -2,18 +2,35 @@
 
 #include <charconv>
 #include <cmath>
+#include <locale>
+#include <sstream>
+#include <version>
 
 #include "autograd/core/check.h"
 
 namespace maki {
 namespace {
 
+// Whether the whole text is a number, without spaces or a plus sign; sets `value` if so.
+template <class Number>
+bool is_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+#if !defined(__cpp_lib_to_chars)
+// A libc++ that has from_chars() for whole numbers alone.
+bool is_number(std::string_view text, double& value) {
+  std::istringstream stream{std::string(text)};
+  stream.imbue(std::locale::classic());
+  const bool decimal = text.find_first_not_of("0123456789.eE+-") == std::string_view::npos && !text.starts_with('+');
+  return decimal && stream >> value && stream.peek() == std::istringstream::traits_type::eof();
+}
+#endif
+
 template <class Number>
 Number parse(std::string_view name, std::string_view text, Number low, Number high, const char* what) {
   Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what,
+  check(is_number(text, value) && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what,
         truncate_for_message(text));
   check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high,
         truncate_for_message(text));

@@ -1,6 +1,7 @@
 #include "data/io/stable_file.h"
 
 #include "data/io/file.h"
+#include "data/io/os.h"
 
 namespace maki {
 
@@ -8,7 +9,7 @@ StableFile::StableFile(const std::string& path, Thrower error)
     : error_(error), file_(open_regular(posix_file_system(), path, error)) {
   const struct stat status = file_.status();
   size_ = static_cast<std::uint64_t>(status.st_size);
-  modified_ = status.st_mtim;
+  modified_ = os::modified(status);
   std::string beginning(std::min<std::uint64_t>(size_, kGitLfsPointer.size()), '\0');
   file_.read_at(0, std::as_writable_bytes(std::span(beginning)));
   refuse_git_lfs_pointer(beginning, path, error);
@@ -25,7 +26,8 @@ void StableFile::read(std::uint64_t offset, std::span<std::byte> into) const {
 void StableFile::require_unchanged() const {
   const struct stat now = file_.status();
   const auto size = static_cast<std::uint64_t>(now.st_size);
-  const bool modified = now.st_mtim.tv_sec != modified_.tv_sec || now.st_mtim.tv_nsec != modified_.tv_nsec;
+  const timespec last = os::modified(now);
+  const bool modified = last.tv_sec != modified_.tv_sec || last.tv_nsec != modified_.tv_nsec;
   if (size == size_ && !modified) return;
   error_(fmt::format("{}: must stay as it is while it is used; it {}; restore it, or start again with the new file",
                      path(),

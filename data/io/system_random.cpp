@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include "autograd/core/check.h"
 

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
 
+#include "data/io/os.h"
 #include "data/io/system_random.h"
 
 namespace maki {
@@ -38,20 +38,15 @@ std::size_t occupy_slot(const std::string& path) {
   return kSlots;
 }
 
+// What unlink() answers for a directory: the first on Linux, the second by POSIX.
+bool may_be_directory(int error) { return error == EISDIR || error == EPERM; }
+
 // With functions that a signal handler may call. Symbolic links are not followed.
 void remove_tree(int parent, const char* name) {
-  if (unlinkat(parent, name, 0) == 0 || errno != EISDIR) return;
+  if (unlinkat(parent, name, 0) == 0 || !may_be_directory(errno)) return;
   const int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (directory < 0) return;
-  alignas(dirent64) char entries[4096];
-  for (ssize_t size; (size = getdents64(directory, entries, sizeof entries)) > 0;) {
-    for (ssize_t at = 0; at < size;) {
-      const auto* const entry = reinterpret_cast<const dirent64*>(entries + at);
-      at += entry->d_reclen;
-      const bool itself = std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0;
-      if (!itself) remove_tree(directory, entry->d_name);
-    }
-  }
+  os::each_entry(directory, remove_tree);
   close(directory);
   unlinkat(parent, name, AT_REMOVEDIR);
 }
@@ -84,7 +79,7 @@ void Temporary::keep() {
 bool Temporary::remove() {
   if (!owned_) return true;
   bool gone = fs_.unlink(path_) == 0 || errno == ENOENT;
-  if (!gone && errno == EISDIR) {
+  if (!gone && may_be_directory(errno)) {
     remove_tree(AT_FDCWD, path_.c_str());
     gone = access(path_.c_str(), F_OK) != 0;
   }

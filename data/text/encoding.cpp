@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <iconv.h>
 
 #include "data/io/error.h"
 #include "data/io/utf8.h"

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iconv.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,7 +45,7 @@ class Decoder {
 
   std::string encoding_, name_;
   InvalidUtf8 policy_;
-  void* iconv_;          // an iconv_t
+  iconv_t iconv_;
   std::string pending_;  // bytes of an incomplete character
   std::size_t offset_ = 0, replaced_ = 0;
 };

@@ -44,7 +44,7 @@ void GenerationBatch::slide() {
 // Reads as many tokens as every row has: the logits after them, [rows, V].
 Tensor GenerationBatch::read() {
   std::int64_t end = std::ssize(rows_.front().ids);
-  for (const Row& row : rows_) end = std::min(end, std::ssize(row.ids));
+  for (const Row& row : rows_) end = std::min<std::int64_t>(end, std::ssize(row.ids));
   std::vector<std::int32_t> ids;
   for (const Row& row : rows_) ids.insert(ids.end(), row.ids.begin() + read_, row.ids.begin() + end);
   const Shape shape{std::ssize(rows_), end - read_};

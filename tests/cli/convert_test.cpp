@@ -11,7 +11,7 @@ namespace {
 
 const std::string kFixtures = std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/";
 
-std::string generated(const std::string& run) {
+std::string generated_text(const std::string& run) {
   return require_ok(run_maki({"generate", run, "--prompt", "a", "--temperature", "0", "--max-tokens", "40"})).out;
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a run that is exported and imported again writes the same text") {
     const Finished imported = require_ok(run_maki({"import", out, "--out", folder / "again"}));
     REQUIRE_THAT(imported.out, ContainsSubstring(folder / "again") && ContainsSubstring("char tokenizer"));
     REQUIRE_THAT(imported.err, ContainsSubstring("maki generate") && ContainsSubstring("--init-from"));
-    REQUIRE(generated(folder / "again") == generated(run));
+    REQUIRE(generated_text(folder / "again") == generated_text(run));
     require_ok(run_maki({"inspect", folder / "again", "--verify"}));
   }
 }
@@ -100,7 +100,7 @@ TEST_CASE("every format is written, and lists its files as JSON") {
   }
   const Finished imported = require_ok(run_maki({"import", folder / "llm.c", "--out", folder / "c", "--json"}));
   REQUIRE(nlohmann::json::parse(imported.out).at("tokenizer") == "char");
-  REQUIRE(generated(folder / "c") == generated(run));
+  REQUIRE(generated_text(folder / "c") == generated_text(run));
 }
 
 TEST_CASE("safetensors takes any model, and other formats refuse what they cannot express, and leave no file") {

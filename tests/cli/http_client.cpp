@@ -1,6 +1,7 @@
 #include "tests/cli/http_client.h"
 
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -35,7 +36,8 @@ std::vector<std::string> Reply::events() const {
   return list;
 }
 
-Connection::Connection(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+Connection::Connection(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  fcntl(socket_, F_SETFD, FD_CLOEXEC);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));

@@ -18,7 +18,7 @@ namespace {
 
 const Arguments kInt8 = {"--weights", "int8"};
 
-std::vector<json> generated(const std::string& run, const Arguments& more) {
+std::vector<json> continued(const std::string& run, const Arguments& more) {
   std::vector<json> texts = json_lines(
       require_ok(run_maki(Arguments{"generate", run, "--json", "--seed", "3", "--max-tokens", "40"} + more)).out);
   for (json& text : texts) text.erase("tokens_per_second");
@@ -34,11 +34,11 @@ json evaluated(const std::string& run, const Arguments& more) {
 TEST_CASE("texts of rounded weights depend neither on threads nor on how many are written at once") {
   const TrainedRun run;
   const Arguments options = {"--prompt", "the maki keeps", "--logprobs", "1"};
-  const std::vector<json> one = generated(run.path, options + kInt8);
-  REQUIRE(generated(run.path, options + kInt8 + Arguments{"--threads", "3"}) == one);
-  REQUIRE(generated(run.path, options + kInt8 + Arguments{"-n", "5"}).at(0) == one.at(0));
-  const std::vector<json> trained = generated(run.path, options);
-  REQUIRE(generated(run.path, options + Arguments{"--weights", "trained"}) == trained);
+  const std::vector<json> one = continued(run.path, options + kInt8);
+  REQUIRE(continued(run.path, options + kInt8 + Arguments{"--threads", "3"}) == one);
+  REQUIRE(continued(run.path, options + kInt8 + Arguments{"-n", "5"}).at(0) == one.at(0));
+  const std::vector<json> trained = continued(run.path, options);
+  REQUIRE(continued(run.path, options + Arguments{"--weights", "trained"}) == trained);
   const double rounded = one[0]["logprobs"][0]["logprob"], exact = trained[0]["logprobs"][0]["logprob"];
   REQUIRE(rounded != exact);
   REQUIRE(std::abs(rounded - exact) < 0.05);
@@ -70,7 +70,7 @@ TEST_CASE("a frozen network and one with adapters are read with rounded weights"
 
 TEST_CASE("a server with rounded weights writes what generate writes with them") {
   const TrainedRun run;
-  const json expected = generated(run.path, Arguments{"--prompt", "the ", "--logprobs", "1"} + kInt8).at(0);
+  const json expected = continued(run.path, Arguments{"--prompt", "the ", "--logprobs", "1"} + kInt8).at(0);
   const Finished ended = serve(Arguments{run.path} + kInt8, [&](int port, const std::string&) {
     const json body{{"model", "run"}, {"prompt", "the "}, {"max_tokens", 40},
                     {"seed", 3},      {"logprobs", 1},    {"temperature", 0.8}};

@@ -103,7 +103,7 @@ TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn an
   for (const json& sample : json_lines(run.generate(warm + Arguments{"--logprobs", "0", "-n", "20"}))) {
     std::string joined;
     for (const json& token : sample.at("logprobs")) joined += token.at("token").get<std::string>();
-    REQUIRE(joined == sample.at("text"));
+    REQUIRE(joined == sample.at("text").get<std::string>());
   }
 }
 

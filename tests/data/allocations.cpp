@@ -5,14 +5,25 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <malloc.h>
 #include <new>
+
+#if defined(__APPLE__)
+#include <malloc/malloc.h>
+#else
+#include <malloc.h>
+#endif
 
 namespace {
 
 std::atomic<std::int64_t> calls{0}, held{0}, most_held{0}, held_before{0};
 
-std::int64_t size_of(void* memory) { return static_cast<std::int64_t>(malloc_usable_size(memory)); }
+std::int64_t size_of(void* memory) {
+#if defined(__APPLE__)
+  return static_cast<std::int64_t>(malloc_size(memory));
+#else
+  return static_cast<std::int64_t>(malloc_usable_size(memory));
+#endif
+}
 
 void taken(void* memory) {
   ++calls;

@@ -113,8 +113,8 @@ TEST_CASE("every batch against a loop over its pairs") {
     std::int64_t counted = 0, hidden = 0, longest_source = 0, longest_target = 0;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const Ids source = pairs.source(rows[r]), target = pairs.target(rows[r]);
-      longest_source = std::max(longest_source, std::ssize(source) + 1);
-      longest_target = std::max(longest_target, std::ssize(target) + 1);
+      longest_source = std::max<std::int64_t>(longest_source, std::ssize(source) + 1);
+      longest_target = std::max<std::int64_t>(longest_target, std::ssize(target) + 1);
       for (std::size_t t = 0; t < static_cast<std::size_t>(batch.source_length); ++t) {
         const std::size_t at = r * static_cast<std::size_t>(batch.source_length) + t;
         RC_ASSERT(batch.source[at] == (t < source.size() ? source[t] : ends.source));
@@ -271,17 +271,16 @@ TEST_CASE("several threads read batches of different epochs at once") {
   std::vector<Ids> expected;
   for (std::int64_t i = 0; i < most; ++i) expected.push_back(reference.rows(i));
   std::vector<std::int64_t> wrong(4);
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t t = 0; t < wrong.size(); ++t) {
-      threads.emplace_back([&, t] {
-        for (std::int64_t n = 0; n < most; ++n) {
-          const std::int64_t i = (n * epoch + n / 4 + static_cast<std::int64_t>(t)) % most;  // a new epoch each time
-          wrong[t] += batches.rows(i) == expected[static_cast<std::size_t>(i)] ? 0 : 1;
-        }
-      });
-    }
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (std::int64_t n = 0; n < most; ++n) {
+        const std::int64_t i = (n * epoch + n / 4 + static_cast<std::int64_t>(t)) % most;  // a new epoch each time
+        wrong[t] += batches.rows(i) == expected[static_cast<std::size_t>(i)] ? 0 : 1;
+      }
+    });
   }
+  for (std::thread& thread : threads) thread.join();
   REQUIRE(wrong == std::vector<std::int64_t>(4, 0));
 }
 

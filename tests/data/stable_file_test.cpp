@@ -1,5 +1,6 @@
 // Files that are read in parts: what was read is what the file contained when it was opened, or there is an error that
 // names the file. And looking at the beginning of a file.
+#if defined(__linux__)
 #include "data/io/stable_file.h"
 
 #include <cerrno>
@@ -143,3 +144,4 @@ TEST_CASE("the beginning of a file that cannot be read is an error, not an empty
   REQUIRE(read_beginning(folder.path(), 4).empty());
   REQUIRE(contains(error_message<CorpusError>([] { read_beginning("/proc/self/mem", 4); }), "cannot be read: "));
 }
+#endif

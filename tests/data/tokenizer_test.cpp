@@ -163,11 +163,11 @@ TEST_CASE("characters that the vocabulary lacks are named, invisible ones by num
 }
 
 TEST_CASE("characters that the vocabulary lacks are left out or replaced on request, and counted") {
-  using Pieces = std::vector<std::string_view>;
+  using Views = std::vector<std::string_view>;
   const CharTokenizer tokenizer("abc猫 ");
   const auto known = [&](const Tokenizer& t, Unknown policy) { return known_text(t, {"a犬b犬", "猫", "Ω"}, policy); };
-  REQUIRE(known(tokenizer, Unknown::skip).pieces == Pieces{"ab", "猫", ""});
-  REQUIRE(known(tokenizer, Unknown::replace).pieces == Pieces{"a b ", "猫", " "});
+  REQUIRE(known(tokenizer, Unknown::skip).pieces == Views{"ab", "猫", ""});
+  REQUIRE(known(tokenizer, Unknown::replace).pieces == Views{"a b ", "猫", " "});
   REQUIRE(known(tokenizer, Unknown::skip).unknown == 3);
   REQUIRE(known(tokenizer, Unknown::skip).describe() == "3 characters that the vocabulary lacks were left out");
   REQUIRE(known(tokenizer, Unknown::replace).describe() ==

@@ -1,5 +1,6 @@
 // A disk that is really full: a tmpfs of a limited number of pages. Wherever that stops the run, it ends with exit code
 // 4 and what it had saved is intact. With more space it ends as if there had always been enough.
+#if defined(__linux__)
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -97,3 +98,4 @@ TEST_CASE(
   REQUIRE(full >= 8);
   REQUIRE(resumed >= 3);
 }
+#endif

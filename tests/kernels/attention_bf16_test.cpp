@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "autograd/kernels/attention/bf16.h"

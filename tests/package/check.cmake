@@ -1,5 +1,6 @@
 # Installs maki into a fresh folder, builds the project in this folder against it, and runs it.
-# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<compiler> -P check.cmake
+# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<compiler> -DFLAGS=<its flags>
+#       -P check.cmake
 # The compiler must be the one that built maki, because two OpenMP runtimes must not be mixed.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -21,7 +22,7 @@ if(status EQUAL 0 OR NOT output MATCHES "not_built.stamp" OR EXISTS "${WORK}/non
 endif()
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix")
 run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release
-    "-DCMAKE_CXX_COMPILER=${COMPILER}")
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 run("${WORK}/build/uses_maki")
 if(NOT output MATCHES "loss fell")
@@ -53,6 +54,6 @@ foreach(header ${headers})
 endforeach()
 file(WRITE "${WORK}/headers.txt" "${lines}")
 file(WRITE "${WORK}/all.cpp" "${all}")
-set(compile "'${COMPILER}' -x c++ -std=c++20 -fsyntax-only -Wall -Werror -fopenmp -I '${WORK}/prefix/include'")
+set(compile "'${COMPILER}' ${FLAGS} -x c++ -std=c++20 -fsyntax-only -Wall -Werror -fopenmp -I '${WORK}/prefix/include'")
 run(sh -c "${compile} '${WORK}/all.cpp' && xargs -I HEADER sh -c \"echo '#include <HEADER>' | ${compile} -\" < '${WORK}/headers.txt'")
 message(STATUS "${count} headers compile alone")

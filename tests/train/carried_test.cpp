@@ -115,7 +115,7 @@ double evaluation_by_hand(Run& run, std::int64_t batches) {
   std::int64_t targets = 0;
   for (std::int64_t row = 0; row < run.config.batch_size; ++row) {
     const std::int64_t begin = row * count * length;  // of its stretch
-    const std::int64_t end = std::min(begin + batches * length, std::ssize(text) - 1);
+    const std::int64_t end = std::min<std::int64_t>(begin + batches * length, std::ssize(text) - 1);
     RowByHand by_hand;
     for (std::int64_t at = begin; at < end; at += length) {
       const std::int64_t tokens = std::min(length, end - at);

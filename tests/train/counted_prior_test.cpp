@@ -37,9 +37,10 @@ std::vector<TokenRange> whole(const Tokens& tokens) { return {{0, static_cast<st
 
 // The tokens of the piece up to this position.
 std::vector<std::int32_t> piece_until(const Tokens& tokens, std::int64_t position) {
+  const TokenSpan span = tokens;
   std::int64_t begin = 0;
-  for (const std::int64_t join : TokenSpan(tokens).joins()) begin = join <= position ? join : begin;
-  return TokenSpan(tokens).ids(static_cast<std::size_t>(begin), static_cast<std::size_t>(position + 1 - begin));
+  for (const std::int64_t join : span.joins()) begin = join <= position ? join : begin;
+  return span.ids(static_cast<std::size_t>(begin), static_cast<std::size_t>(position + 1 - begin));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "train/loop/estimate.h"
 
 #include "autograd/core/storage.h"
+#include "data/io/os.h"
 #include "tests/train/averaging_model.h"
 #include "tests/train/text_trainer.h"
 #include "train/app/describe_run.h"
@@ -165,7 +166,7 @@ TEST_CASE("the available memory is the minimum over the system and its control g
       std::filesystem::create_directories(std::filesystem::path(root / name).parent_path());
       write_bytes(root / name, text);
     }
-    return available_memory(root.path()).value_or(-1);
+    return os::available_memory(root.path()).value_or(-1);
   };
   const std::pair<std::string, std::string> system = {"proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   2000 kB\n"};
   const std::pair<std::string, std::string> group = {"proc/self/cgroup", "0::/user/one\n"};
@@ -189,5 +190,5 @@ TEST_CASE("the available memory is the minimum over the system and its control g
                 {v1 + "memory.limit_in_bytes", "700000"},
                 {v1 + "memory.usage_in_bytes", "600000"},
                 {v1 + "memory.stat", "cache 1\ntotal_inactive_file 1000\n"}}) == 101'000);
-  REQUIRE(available_memory().value_or(1) > 0);  // on this machine
+  REQUIRE(os::available_memory().value_or(1) > 0);  // on this machine
 }

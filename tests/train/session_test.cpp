@@ -2,8 +2,8 @@
 #include "train/loop/session.h"
 
 #include <cerrno>
+#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <mutex>
 
@@ -323,12 +323,11 @@ TEST_CASE("step 0 is the best of a run that does not improve given weights or a 
 }
 
 TEST_CASE("values, moments or a loss that are not finite are never saved") {
-  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
   using Corrupt = std::function<void(Trainer&)>;
   const std::vector<std::pair<const char*, Corrupt>> corruptions = {
-      {"values", [](Trainer& t) { t.store().values().data<float>()[3] = kNaN; }},
-      {"exp_avg ", [](Trainer& t) { t.optimizer().moments()[0].values.data<float>()[1] = -kInfinity; }},
-      {"exp_avg_sq", [](Trainer& t) { t.optimizer().moments()[1].values.data<float>()[1] = kNaN; }},
+      {"values", [](Trainer& t) { t.store().values().data<float>()[3] = NAN; }},
+      {"exp_avg ", [](Trainer& t) { t.optimizer().moments()[0].values.data<float>()[1] = -INFINITY; }},
+      {"exp_avg_sq", [](Trainer& t) { t.optimizer().moments()[1].values.data<float>()[1] = NAN; }},
       {"forward pass", [](Trainer& t) {  // logits of 1e48
          float* const values = t.store().values().data<float>();
          for (std::int64_t i = 0; i < 6; ++i) values[i] = i % 2 == 0 ? 1e18f : -1e18f;

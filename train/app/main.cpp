@@ -14,11 +14,13 @@
 #include "train/app/ranks.h"
 #include "train/app/report.h"
 
+extern char** environ;
+
 namespace {
 
 using namespace maki;
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__ELF__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // The loader calls this before it initialises the shared libraries. That takes 4 to 6 ms, because Highway calibrates a
 // timer, and would be done twice. If a loader does not support this section, main() makes the call.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) =

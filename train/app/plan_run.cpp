@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "data/io/number.h"
+#include "data/io/os.h"
 #include "train/app/progress.h"
 #include "train/loop/estimate.h"
 #include "train/run/config/configured_tokenizer.h"
@@ -75,7 +76,7 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
-  if (const auto available = available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
+  if (const auto available = os::available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
   return request;
 }
 

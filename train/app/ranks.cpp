@@ -1,21 +1,21 @@
 #include "train/app/ranks.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unistd.h>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
+#include "data/io/os.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
 #include "train/app/version.h"
 #include "train/loop/team/mpi_team.h"
+#include "train/loop/team/stoppable_thread.h"
 
 namespace maki {
 namespace {
@@ -25,9 +25,8 @@ std::optional<int> failed;  // with this exit code
 
 std::vector<std::string> modules() {
   constexpr const char* kName = "maki-mpi.so";
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  return {program / kName, program / MAKI_MODULES / kName};
+  const std::filesystem::path folder = std::filesystem::path(os::program()).parent_path();
+  return {folder / kName, folder / MAKI_MODULES / kName};
 }
 
 // How long a rank other than 0 that fails before it has joined the others waits for the launcher to end it: where all
@@ -36,13 +35,10 @@ constexpr std::chrono::seconds kRank0Tells{5};
 
 // Ends this process unless it is stopped in time: a rank that has not joined the others. MPI waits for ever for one
 // that ended before that, and not every launcher then ends all.
-void limit_start(const std::stop_token& stop, double seconds) {
+void limit_start(StoppableThread& self, double seconds) {
   const std::chrono::duration<double> most =
       std::chrono::duration<double>(seconds) + kRank0Tells * (is_follower() ? 1 : 0);
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  if (never.wait_for(lock, stop, most, [&] { return stop.stop_requested(); })) return;
+  if (self.wait(most)) return;
   keep_quiet(is_follower());
   to_stderr("maki: ranks: not all of {} have joined within {:.3g} s; one has failed, or raise --rank-timeout\n",
             launched().size, seconds);
@@ -92,7 +88,7 @@ bool is_follower() { return launched().rank > 0; }
 void join_ranks(double patience_seconds) {
   const Launch launch = launched();
   if (launch.size == 1) return;
-  const std::jthread limit(limit_start, patience_seconds);
+  const StoppableThread limit([&](StoppableThread& self) { limit_start(self, patience_seconds); });
   joined = join_mpi_team(launch, modules(), patience_seconds, end_stuck);
   share_cores(launch.here);
 }

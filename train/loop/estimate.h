@@ -1,8 +1,7 @@
-// Estimates of the memory that a run needs, made before any of it is allocated, and of the memory that is available.
+// Estimates of the memory that a run needs, made before any of it is allocated.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "train/run/trainable_model.h"
@@ -26,11 +25,6 @@ MemoryNeed memory_needed(const Config& config, const TrainableModel& model, std:
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks = 1);
-
-/// Bytes that can still be allocated without swapping: the smallest of MemAvailable and of what the memory limits of
-/// this process's control groups (version 1 or 2) leave. nullopt if the system reports none of them. Tests read the
-/// files below a `root` of their own.
-std::optional<std::int64_t> available_memory(const std::string& root = "");
 
 /// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB".
 std::string format_bytes(std::int64_t bytes);

@@ -86,7 +86,8 @@ std::vector<double> smoothed_losses(const std::vector<LoggedStep>& steps) {
 }
 
 std::pair<double, double> recent_losses(const std::vector<LoggedStep>& steps) {
-  const std::int64_t newest = std::min(std::ssize(steps), static_cast<std::int64_t>(smoothed_lines(steps)));
+  const std::int64_t newest =
+      std::min<std::int64_t>(std::ssize(steps), static_cast<std::int64_t>(smoothed_lines(steps)));
   const auto [low, high] = std::minmax_element(steps.end() - newest, steps.end(),
                                                [](const auto& a, const auto& b) { return a.step.loss < b.step.loss; });
   return {low->step.loss, high->step.loss};

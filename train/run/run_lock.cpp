@@ -5,12 +5,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/io/error.h"
+#include "data/io/os.h"
 
 namespace maki {
 namespace {
@@ -35,22 +35,9 @@ RunLock::RunLock(const RunDirectory& run) : fs_(run.file_system()) {
   write_process(path);
 }
 
-// Lines of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF". The device is not compared, because some
-// file systems show another one there; the process is, with that which the lock file names.
 bool RunLock::is_held(const RunDirectory& run) {
-  struct stat status = {};
   std::int64_t holder = 0;
-  if (stat(file(run).c_str(), &status) != 0 || !(std::ifstream(file(run)) >> holder)) return false;
-  const std::string inode = fmt::format(":{}", status.st_ino);
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    std::istringstream words(line);
-    std::string number, kind, mode, access, place;
-    std::int64_t process = 0;
-    words >> number >> kind >> mode >> access >> process >> place;
-    if (words && kind == "FLOCK" && access == "WRITE" && process == holder && place.ends_with(inode)) return true;
-  }
-  return false;
+  return std::ifstream(file(run)) >> holder && os::is_locked(file(run), holder);
 }
 
 void RunLock::open(const std::string& path) {
@@ -75,7 +62,7 @@ void RunLock::lock(const RunDirectory& run, const std::string& path) {
   if (created_ && error != EWOULDBLOCK) fs_.unlink(path);
   check<CheckpointError>(error == EWOULDBLOCK,
                          "{}: cannot be locked: {} (file system: {}); put the run on a file system that supports flock",
-                         path, std::strerror(error), file_system_type(file_->number()));
+                         path, std::strerror(error), os::file_system_type(file_->number()));
   const std::string holder = content();
   fail<OccupiedOutput>("{}: is locked by {}{}; wait until it ends, or stop it", run.path(),
                        holder.empty() ? "another process" : "process ", holder);

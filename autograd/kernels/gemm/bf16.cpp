@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -27,6 +29,10 @@ bool has_fast_instructions() {
     return is_amd() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
   }();
   return fast;
+#elif defined(__APPLE__)
+  int has = 0;
+  std::size_t size = sizeof has;
+  return sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &size, nullptr, 0) == 0 && has != 0;
 #elif defined(__aarch64__) && defined(__linux__)
   constexpr unsigned long kBf16 = 1UL << 14;  // of AT_HWCAP2 (Linux, Documentation/arch/arm64/elf_hwcaps.rst)
   return (getauxval(AT_HWCAP2) & kBf16) != 0;

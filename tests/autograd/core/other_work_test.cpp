@@ -95,7 +95,7 @@ TEST_CASE("the waits of a watched thread are known and never shrink, where the s
 }
 
 TEST_CASE("the waits of a thread are the second number of its line") {
-  const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/schedstat";
+  const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/schedstat";
   const auto line = [&] {
     std::int64_t run = 0, waited = -1;
     std::ifstream(path) >> run >> waited;

@@ -4,11 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
-#include <string>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
@@ -16,18 +12,11 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/peak.h"
 #include "autograd/kernels/simd/target.h"
+#include "data/io/os.h"
 #include "train/app/bench/timing.h"
 
 namespace maki {
 namespace {
-
-std::int64_t free_memory_bytes() {
-#ifdef _SC_AVPHYS_PAGES
-  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-#else
-  return std::int64_t{1} << 30;
-#endif
-}
 
 // A loop that does nothing but arithmetic in registers.
 struct Chains {
@@ -62,7 +51,7 @@ double best_flop_per_second(const Chains& chains, double seconds) {
 
 // Bytes of one measurement: the start of the threads takes little time in comparison.
 std::int64_t measured_bytes() {
-  return std::clamp<std::int64_t>(free_memory_bytes() / 64, 1 << 20, 32 << 20) / 64 * 64;
+  return std::clamp<std::int64_t>(os::available_memory().value_or(1 << 30) / 64, 1 << 20, 32 << 20) / 64 * 64;
 }
 
 constexpr int kMeasurements = 5;  // the best counts; each needs arrays of its own
@@ -86,7 +75,7 @@ class FarArrays {
     each_part([&](std::int64_t begin, std::int64_t n) {
       alignas(64) std::array<float, 4096> block;
       for (std::int64_t at = begin, size = 0; at < begin + n; at += size) {
-        size = std::min(std::ssize(block), begin + n - at);
+        size = std::min<std::int64_t>(std::ssize(block), begin + n - at);
         for (std::int64_t k = 0; k < size; ++k) block[static_cast<std::size_t>(k)] = value(at + k);
         kernels::stream_copy(size, block.data(), array(i) + at);
       }
@@ -181,17 +170,6 @@ double measure_read_bytes_per_second() {
   });
   check<std::logic_error>(right, "bandwidth: the sum of what was read is wrong");
   return best;
-}
-
-std::int64_t peak_memory_bytes() {
-  // VmHWM covers this program alone; getrusage() inherits its value from the program that started this one.
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
-  }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
 Machine measure_machine(DType dtype, Precision precision) {

@@ -47,9 +47,6 @@ double measure_copy_bytes_per_second();
 /// copy, because stores do not wait for memory as loads do. The best of five.
 double measure_read_bytes_per_second();
 
-/// The peak resident memory of this process, in bytes.
-std::int64_t peak_memory_bytes();
-
 struct Machine {
   ProductUnit product_unit;
   double multiply_add_flop_per_second;  ///< of the vector units

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <sys/stat.h>
 
+#include "data/io/os.h"
+
 namespace maki {
 namespace {
 
@@ -70,8 +72,9 @@ Engine::Model Engine::model(const std::string& name) {
   const std::string path = runs_.checkpoint(name);
   struct stat file = {};
   stat(path.c_str(), &file);
+  const timespec modified = os::modified(file);
   const std::string identity =
-      fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+      fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, modified.tv_sec, modified.tv_nsec);
   const auto known = std::ranges::find(models_, identity, &std::pair<std::string, Model>::first);
   if (known != models_.end()) {
     models_.splice(models_.begin(), models_, known);

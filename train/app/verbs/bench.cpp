@@ -9,6 +9,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "data/io/number.h"
+#include "data/io/os.h"
 #include "train/app/bench/profile.h"
 #include "train/app/bench/timing.h"
 #include "train/app/describe_run.h"
@@ -76,7 +77,7 @@ StepResult measure(const Workload& workload, std::int64_t steps, bool scaling) {
   StepBench bench(workload);
   bench.verify();
   const Timings times = measure_calls([&] { bench.step(); }, {.calls = steps});
-  const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
+  const std::int64_t memory = os::peak_memory();  // before measure_machine() allocates its arrays
   return {.times = times,
           .tokens = bench.tokens_per_step(),
           .parameters = bench.trainer().store().multiplied_numel(),

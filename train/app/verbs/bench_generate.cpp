@@ -9,6 +9,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "data/io/number.h"
+#include "data/io/os.h"
 #include "nn/generate/generate.h"
 #include "train/app/bench/timing.h"
 #include "train/app/progress.h"
@@ -105,7 +106,7 @@ int bench_generate(const BenchGenerateOptions& o) {
   bench.fill_context();
   bench.verify();
   const Timings times = measure_calls([&] { bench.fill_context(); }, {.calls = o.windows});
-  const std::int64_t memory = peak_memory_bytes();
+  const std::int64_t memory = os::peak_memory();
   const double bandwidth = measure_read_bytes_per_second();
   const double seconds = times.median() / static_cast<double>(bench.tokens());
   const double reading = bench.weight_bytes() / bandwidth;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <list>
 #include <map>
 #include <mutex>
-#include <thread>
+
+#include "train/loop/team/stoppable_thread.h"
 
 namespace maki {
 namespace {
@@ -133,9 +135,9 @@ void run_rank(Network& network, int rank, int size, const std::function<void(Tea
 void run_local_team(int size, const std::function<void(Team& team)>& work, const LocalTeamOptions& options) {
   Network network(size, options);
   {
-    std::vector<std::jthread> threads;
+    std::list<StoppableThread> threads;
     for (int rank = 0; rank < size; ++rank)
-      threads.emplace_back(run_rank, std::ref(network), rank, size, std::cref(work));
+      threads.emplace_back([&, rank](StoppableThread&) { run_rank(network, rank, size, work); });
   }
   if (network.first != nullptr) std::rethrow_exception(network.first);
 }

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 
 #include "train/loop/team/mpi_calls.h"
+#include "train/loop/team/stoppable_thread.h"
 
 namespace maki {
 namespace {
@@ -43,12 +44,12 @@ class MpiTeam final : public Team {
         patience_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience))),
         stuck_(std::move(stuck)),
         heard_(static_cast<std::size_t>(size()), Clock::now()) {
-    pulse_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
+    pulse_.emplace([this](StoppableThread& self) { beat(self); });
     hosts_ = gather_all(*this, calls.host());
   }
 
   ~MpiTeam() override {
-    pulse_ = {};  // joins
+    pulse_.reset();
     if (!failed_) calls_.end();
   }
 
@@ -163,16 +164,14 @@ class MpiTeam final : public Team {
       heard_[static_cast<std::size_t>(from)] = Clock::now();
   }
 
-  void beat(const std::stop_token& stop) {
+  void beat(StoppableThread& self) {
     std::vector<int> to = {0};
     if (leads()) to.clear();
     for (int rank = 1; leads() && rank < size(); ++rank) to.push_back(rank);
     std::vector<std::int64_t> tickets(to.size(), -1);
     static constexpr char kByte = 0;
-    std::mutex of_pause;
-    std::unique_lock pause(of_pause);
     Lock lock(mutex_, std::defer_lock);
-    while (!stop.stop_requested()) {
+    do {
       if (!acquire(lock)) return stuck_(stuck());
       listen();
       for (std::size_t i = 0; i < to.size(); ++i) {
@@ -180,8 +179,7 @@ class MpiTeam final : public Team {
         tickets[i] = calls_.send(to[i], kPulseTag, &kByte, 1);
       }
       lock.unlock();
-      ended_.wait_for(pause, stop, patience_ / 5, [] { return false; });
-    }
+    } while (!self.wait(patience_ / 5));
     if (!acquire(lock)) return;
     for (const std::int64_t ticket : tickets) {
       if (ticket >= 0 && calls_.finished(ticket) == 0) calls_.abandon(ticket);
@@ -193,11 +191,10 @@ class MpiTeam final : public Team {
   const Clock::duration patience_;
   const std::function<void(const std::string&)> stuck_;
   std::timed_mutex mutex_;  // of all calls
-  std::condition_variable_any ended_;
   std::vector<Clock::time_point> heard_;  // of each rank
   std::vector<std::string> hosts_;
   std::atomic<bool> failed_ = false, hangs_ = false;
-  std::jthread pulse_;
+  std::optional<StoppableThread> pulse_;
 };
 
 const MpiCalls& load_module(const std::vector<std::string>& modules) {

@@ -29,7 +29,8 @@ void count_subtrees(std::int64_t first, Share& share) {
   SumTree<char> tree;
   tree.begin(first);
   for (std::int64_t i = 1; i <= share.micro_batches; ++i) {
-    share.gradients = std::max(share.gradients, std::ssize(tree.roots()) + (i == share.micro_batches ? 1 : 2));
+    share.gradients =
+        std::max<std::int64_t>(share.gradients, std::ssize(tree.roots()) + (i == share.micro_batches ? 1 : 2));
     tree.push(' ', [](char, char) { return ' '; });
   }
   share.subtrees = std::ssize(tree.roots());
