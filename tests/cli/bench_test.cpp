@@ -169,8 +169,8 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
     make_model(config, vocab_size, Scope(store));
     parameters.push_back(store.multiplied_numel());
   }
-  REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long"});
-  REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904});
+  REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long", "microgpt"});
+  REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904, 3552});
   // A table that is only looked up does not count.
   Config untied;
   const std::int64_t vocab_size = apply_workload(untied, "quickstart");

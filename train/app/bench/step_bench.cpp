@@ -12,13 +12,17 @@ namespace {
 struct NamedWorkload {
   const char* name;
   std::int64_t n_layer, n_head, n_embd, block_size, batch_size, vocab_size;
-  bool bias;
+  bool bias = false;
+  NormKind norm = NormKind::layer;
+  Activation activation = Activation::gelu;
+  bool tie_weights = true;
 };
 constexpr NamedWorkload kWorkloadRows[] = {
-    {"quickstart", 4, 4, 128, 64, 12, 65, false},
-    {"baby", 6, 6, 384, 256, 16, 65, false},
+    {"quickstart", 4, 4, 128, 64, 12, 65},
+    {"baby", 6, 6, 384, 256, 16, 65},
     {"gpt2", 12, 12, 768, 64, 4, 50257, true},
-    {"long", 4, 4, 128, 2048, 1, 65, false},
+    {"long", 4, 4, 128, 2048, 1, 65},
+    {"microgpt", 1, 4, 16, 16, 16, 27, false, NormKind::rms, Activation::relu, false},
 };
 constexpr Table kWorkloads("workload", kWorkloadRows);
 
@@ -48,6 +52,9 @@ std::int64_t apply_workload(Config& c, const std::string& name) {
   c.block_size = w.block_size;
   c.batch_size = w.batch_size;
   c.bias = w.bias;
+  c.norm = w.norm;
+  c.activation = w.activation;
+  c.tie_weights = w.tie_weights;
   return w.vocab_size;
 }
 

@@ -24,10 +24,12 @@ struct Workload {
 };
 
 /// The names of the workloads: nanoGPT's CPU quick start ("quickstart"), its "baby GPT" with a batch for a CPU
-/// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), and a long context ("long").
+/// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), a long context ("long"), and Karpathy's
+/// microgpt of names, with the batch of its fastest versions ("microgpt").
 std::vector<std::string> workload_names();
-/// Overwrites the fields that the workload of this name sets (n_layer, n_head, n_embd, block_size, batch_size, bias),
-/// and returns the size of its vocabulary. Throws Error, suggesting the nearest name, for an unknown name.
+/// Overwrites the fields that the workload of this name sets (n_layer, n_head, n_embd, block_size, batch_size, bias,
+/// norm, activation, tie_weights), and returns the size of its vocabulary. Throws Error, suggesting the nearest name,
+/// for an unknown name.
 std::int64_t apply_workload(Config& config, const std::string& name);
 
 class StepBench {
