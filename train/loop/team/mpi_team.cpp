@@ -190,7 +190,7 @@ class MpiTeam final : public Team {
   const MpiCalls& calls_;
   const Clock::duration patience_;
   const std::function<void(const std::string&)> stuck_;
-  std::timed_mutex mutex_;  // of all calls
+  std::timed_mutex mutex_;                // of all calls
   std::vector<Clock::time_point> heard_;  // of each rank
   std::vector<std::string> hosts_;
   std::atomic<bool> failed_ = false, hangs_ = false;
