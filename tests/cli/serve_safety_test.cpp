@@ -1,5 +1,6 @@
 // `maki serve` against requests that it must refuse.
 #include <fmt/format.h>
+#include <microhttpd.h>
 
 #include "tests/cli/http_client.h"
 #include "tests/cli/trained_run.h"
@@ -78,7 +79,7 @@ TEST_CASE("methods, paths, types and sizes are checked", "[serve_safety_test]") 
     for (const char* encoding : {"Transfer-Encoding: chunked\r\n", "Transfer-Encoding:\r\n"}) {
       for (const int status : {request(port, "POST", "/v1/completions", body, std::string(kJsonType) + encoding).status,
                                status_with(port, encoding)})
-        REQUIRE((status == 411 || status == 400));
+        REQUIRE((status == 411 || (status == 400 && MHD_VERSION >= 0x01000000)));
     }
     REQUIRE(status_with(port, fmt::format("Content-Length: {}\r\n", (1 << 20) + 1)) == 413);
     REQUIRE(request(port, "GET", "/api/runs").status == 200);

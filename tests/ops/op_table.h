@@ -57,9 +57,6 @@ struct Row {
   double bound = 1e-9;  ///< on the relative error of a gradient
   bool differentiable = true;  ///< false: the output has no gradient, and only the forward pass is tested
   bool propagates = true;  ///< NaN in an input must reach every output that depends on it (false for masked attention)
-  /// Lower bound of the norm that errors of float32 gradients are relative to. Larger where gradients are small sums of
-  /// terms near 1, each of which is rounded.
-  double float32_floor = 1e-2;
   /// For the float32 driver that gives inputs a mean of ten standard deviations: that deviation, and the lower bound of
   /// the norms. Small where large arguments saturate an op, because its gradient then is only the rounding of a number
   /// near 1.

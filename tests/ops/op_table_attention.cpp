@@ -193,7 +193,6 @@ Row linear_row(const char* name, LinearAttention options) {
                              draw.uniforms({batch, keys, features}, 0.2, 2), draw.normals({batch, keys, width})},
                             [=](const std::vector<Tensor>& x) { return linear_attention(x[0], x[1], x[2], with); }};
               },
-          .float32_floor = 5e-2,  // the gradient of a query that sees few keys is a small difference
           .offset_std = 0.1,
           .offset_floor = 0.5};
 }

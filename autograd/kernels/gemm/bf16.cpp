@@ -30,9 +30,12 @@ bool has_fast_instructions() {
   }();
   return fast;
 #elif defined(__APPLE__)
-  int has = 0;
-  std::size_t size = sizeof has;
-  return sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &size, nullptr, 0) == 0 && has != 0;
+  static const bool fast = [] {
+    int has = 0;
+    std::size_t size = sizeof has;
+    return sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &size, nullptr, 0) == 0 && has != 0;
+  }();
+  return fast;
 #elif defined(__aarch64__) && defined(__linux__)
   constexpr unsigned long kBf16 = 1UL << 14;  // of AT_HWCAP2 (Linux, Documentation/arch/arm64/elf_hwcaps.rst)
   return (getauxval(AT_HWCAP2) & kBf16) != 0;

@@ -235,7 +235,9 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
                              MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, decode, nullptr,  //
                              MHD_OPTION_NOTIFY_COMPLETED, completed, this,                                    //
                              MHD_OPTION_NOTIFY_CONNECTION, connected, this, MHD_OPTION_END);
-  check(daemon_ != nullptr, "port: the server at {} cannot be started; close programs, or wait", port);
+  check(daemon_ != nullptr,
+        "host: the server cannot be started on {}, port {}; the system may lack memory or open files", options_.address,
+        port);
   options_.port = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
