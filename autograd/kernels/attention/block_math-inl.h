@@ -56,18 +56,24 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
       add_steps_by_lane([&](int r) HWY_ATTR { return hn::LoadU(d, a + r * lda + i); }, rows, sum);
     }
   }
-  for (; i < depth; ++i) {
+  const auto add_step = [&](std::int64_t step) HWY_ATTR {
     Vec row[V];
-    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
+    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + step * ldb + v * kLanes);
     if constexpr (kMultipliesByLane && kAcross && R % kLanes == 0) {
-      add_step_by_lane(a + i * lda, row, sum);
-      continue;
+      add_step_by_lane(a + step * lda, row, sum);
+      return;
     }
     MAKI_UNROLL for (int r = 0; r < R; ++r) {
-      const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
+      const Vec factor = hn::Set(d, kAcross ? a[step * lda + r] : a[r * lda + step]);
       MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
     }
+  };
+  if constexpr (kMultipliesByLane && kAcross) {  // counting and moving pointers four steps at a time
+    for (; i + 4 <= depth; i += 4) {
+      MAKI_UNROLL for (int j = 0; j < 4; ++j) add_step(i + j);
+    }
   }
+  for (; i < depth; ++i) add_step(i);
   MAKI_UNROLL for (int r = 0; r < R; ++r) {
     MAKI_UNROLL for (int v = 0; v < V; ++v) {
       T* const at = c + r * ldc + v * kLanes;
@@ -80,10 +86,9 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   }
 }
 
-/// The product of R rows of A with B, C [R, cols], where cols is a multiple of the vector size.
 template <int R, bool kAcross, Store kStore, class T>
-HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
-                          std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
+HWY_INLINE void product_here(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
+                             std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha) {
   constexpr std::int64_t kLanes = max_lanes<T>();
   constexpr int kVecs = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
   std::int64_t at = 0;
@@ -91,6 +96,20 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
     register_tile<R, kVecs, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
   }
   for (; at < cols; at += kLanes) register_tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+}
+
+/// The product of R rows of A with B, C [R, cols], where cols is a multiple of the vector size.
+template <int R, bool kAcross, Store kStore, class T>
+HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
+                          std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
+  product_here<R, kAcross, kStore>(cols, depth, a, lda, b, ldb, c, ldc, alpha);
+}
+
+/// The same for scores: B [depth, cols] and C have rows kKeyBlock apart, a constant that saves address arithmetic.
+template <int R, class T>
+HWY_NOINLINE void score_product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b, T* c) {
+  constexpr const T* kNoAlpha = nullptr;
+  product_here<R, false, Store::set>(cols, depth, a, lda, b, kKeyBlock, c, kKeyBlock, kNoAlpha);
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 for x < −125.5 (float64: −1021.5), where it would be less than √2 times the

@@ -127,7 +127,7 @@ HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const Forwar
   constexpr std::int64_t kLanes = max_lanes<T>();
   const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kLanes - 1) / kLanes * kLanes;
   if (row + R > origins.first_row_of_seven && origins.first_row_of_seven < tile.queries) {
-    product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
+    score_product<R>(width, tile.head_size, s.q + row * d, d, s.kt, s.p);
   }
   const T* const k = tile.k + keys.first * tile.k_stride;
   for (std::int64_t r = 0; r < R && row + r < origins.first_row_of_seven; ++r) {
@@ -184,10 +184,14 @@ HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const Forwar
   for (std::int64_t t = 0; t < tile.queries; ++t) {
     s.sum[t] = sum_of_lanes(d, hn::LoadU(d, s.lane_sum + t * kPaddingMultiple));
     const auto factor = hn::Div(hn::Set(d, T{1}), hn::Set(d, s.sum[t]));
-    for (std::int64_t c = 0; c < tile.head_size; c += kLanes) {
-      const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
-      StorePartial(t < seen_from ? hn::Zero(d) : y, d, tile.y + t * tile.y_stride + c, tile.head_size - c);
-    }
+    const T* const row = s.y + t * padded(tile.head_size);
+    T* const y = tile.y + t * tile.y_stride;
+    const auto delivered = [&](std::int64_t c)
+                               HWY_ATTR { return hn::MulAdd(hn::LoadU(d, row + c), factor, hn::Zero(d)); };
+    std::int64_t c = 0;
+    for (; c + kLanes <= tile.head_size; c += kLanes) hn::StoreU(delivered(c), d, y + c);
+    if (c < tile.head_size) StorePartial(delivered(c), d, y + c, tile.head_size - c);
+    if (t < seen_from) std::fill(y, y + tile.head_size, T{0});
   }
   if (tile.lse == nullptr) return;
   const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));

@@ -51,17 +51,28 @@ HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, s
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   const auto shift = hn::Set(d, lse), sum = hn::Set(d, row_sum);
-  for (std::int64_t j = 0; j < width; j += kLanes) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, kLanes)));
+  const auto gradient = [&](std::int64_t j, const auto& seen) HWY_ATTR {
     const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
     auto dp = hn::LoadU(d, ds + j), kept = p;
     if (keep != nullptr) {
       dp = hn::Mul(dp, hn::LoadU(d, keep + j));
       kept = hn::Mul(p, hn::LoadU(d, keep + j));
     }
-    hn::StoreU(hn::IfThenElseZero(seen, kept), d, s + j);
+    hn::StoreU(seen(kept), d, s + j);
     const auto weight = hn::IfThenZeroElse(hn::Eq(p, hn::Set(d, T{1})), p);
-    hn::StoreU(hn::IfThenElseZero(seen, hn::Mul(weight, hn::Sub(dp, sum))), d, ds + j);
+    hn::StoreU(seen(hn::Mul(weight, hn::Sub(dp, sum))), d, ds + j);
+  };
+  using V = hn::Vec<decltype(d)>;
+  std::int64_t j = 0;
+  for (; j + kLanes <= visible; j += kLanes) gradient(j, [](V x) HWY_ATTR { return x; });
+  if (j < visible) {
+    const auto lanes = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    gradient(j, [&](V x) HWY_ATTR { return hn::IfThenElseZero(lanes, x); });
+    j += kLanes;
+  }
+  for (; j < width; j += kLanes) {
+    hn::StoreU(hn::Zero(d), d, s + j);
+    hn::StoreU(hn::Zero(d), d, ds + j);
   }
 }
 
@@ -76,10 +87,8 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
   const std::int64_t columns = (head.head_size + kLanes - 1) / kLanes * kLanes;
   T *const p = s.p + row * kKeyBlock, *const ds = s.ds + row * kKeyBlock;
   if (row + kAttentionTileRows > s.early && s.early < s.rows) {
-    product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
-                                                   kKeyBlock);
-    product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds,
-                                                   kKeyBlock);
+    score_product<kAttentionTileRows>(width, head.head_size, s.q + row * d, d, s.kt, p);
+    score_product<kAttentionTileRows>(width, head.head_size, s.dy + row * d, d, s.vt, ds);
   }
   const std::int64_t rows = std::min<std::int64_t>(kAttentionTileRows, s.rows - row);
   const std::int64_t early = std::clamp<std::int64_t>(s.early - row, 0, rows);
