@@ -105,7 +105,8 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
   product_here<R, kAcross, kStore>(cols, depth, a, lda, b, ldb, c, ldc, alpha);
 }
 
-/// The same for scores: B [depth, cols] and C have rows kKeyBlock apart, a constant that saves address arithmetic.
+/// The product of R rows of A with B [depth, cols] and C [R, cols] whose rows are kKeyBlock apart, as those of scores
+/// are: a constant saves address arithmetic.
 template <int R, class T>
 HWY_NOINLINE void score_product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b, T* c) {
   constexpr const T* kNoAlpha = nullptr;
