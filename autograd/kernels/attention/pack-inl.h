@@ -144,22 +144,17 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
   hn::Vec<decltype(d)> x[kPieces][kPieceLanes];
   HWY_ALIGN T edge[kLanes * kLanes];
   for (std::int64_t r = 0; r < rows; r += kLanes) {
-    std::int64_t c = 0;
-    if (r + kLanes <= rows) {
-      const T* row[kLanes];
-      MAKI_UNROLL for (int i = 0; i < kLanes; ++i) row[i] = from.row(r + i);
-      for (; c + kLanes <= cols; c += kLanes) {
-        T* const out = to + c * kRowStride + r;
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      T* const out = to + c * kRowStride + r;
+      if (r + kLanes <= rows && c + kLanes <= cols) {
         load_columns<kPieces>(
-            d, [&](std::int64_t i) HWY_ATTR { return row[i] + c; }, x);
+            d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
         MAKI_UNROLL for (int i = 0; i < kLanes; ++i) {
           const auto origin = hn::Set(d, (kPacking & kSubtractsOrigin) != 0 ? from.origin[c + i] : T{0});
           hn::StoreU(packed_vector<kPacking>(x[i / kPieceLanes][i % kPieceLanes], origin), d, out + i * kRowStride);
         }
+        continue;
       }
-    }
-    for (; c < cols; c += kLanes) {
-      T* const out = to + c * kRowStride + r;
       for (std::int64_t i = 0; i < kLanes; ++i) {
         const auto row = r + i < rows ? load_packed<kPacking>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
         hn::Store(row, d, edge + i * kLanes);
