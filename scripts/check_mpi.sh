@@ -36,6 +36,8 @@ build_program here
 work=$(mktemp -d) table=()
 export OMP_WAIT_POLICY=passive OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+# The same in Open MPI 5.
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
 patience=120  # seconds after which something hangs
 
 # A text, and lines of two columns: a word and what becomes of it.

@@ -33,6 +33,7 @@ in_system() {
     mount --bind "$packages" "$root.now/packages"
     mount -t proc proc "$root.now/proc"
     mount --rbind /dev "$root.now/dev"
+    mount --rbind /sys "$root.now/sys"
     mount -t tmpfs tmpfs "$root.now/tmp"
     exec chroot "$root.now" "${@:3}"' _ "$root" "$PWD/build/package" "$@"
 }

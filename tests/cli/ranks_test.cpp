@@ -35,9 +35,12 @@ bool has_mpi() {
 // Runs through mpirun. `first`: commands of a shell that each rank runs before it becomes maki; $rank is its number.
 RunOptions on_ranks(int size, const std::string& first = "") {
   RunOptions options;
-  options.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+  options.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
+                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                          "OMPI_MCA_rmaps_base_oversubscribe=1",
-                         "OMPI_MCA_hwloc_base_binding_policy=none"};  // beside other tests
+                         "OMPI_MCA_hwloc_base_binding_policy=none",               // beside other tests
+                         "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",  // both in Open MPI 5
+                         "PRTE_MCA_hwloc_default_binding_policy=none"};
   options.launcher = {MAKI_MPIRUN, "-n", std::to_string(size)};
   if (!first.empty()) {
     options.launcher.insert(options.launcher.end(),

@@ -29,8 +29,8 @@ std::vector<std::string> modules() {
   return {folder / kName, folder / MAKI_MODULES / kName};
 }
 
-// How long a rank other than 0 that fails before it has joined the others waits for the launcher to end it: where all
-// of them fail, as with a wrong option, rank 0 has told why by then.
+// How long a rank other than 0 that fails waits for the launcher to end it: where rank 0 fails as well, as with a wrong
+// option, it has told why by then.
 constexpr std::chrono::seconds kRank0Tells{5};
 
 // Ends this process unless it is stopped in time: a rank that has not joined the others. MPI waits for ever for one
@@ -114,8 +114,8 @@ int run_ranks(const std::function<int()>& lead, const std::function<int()>& foll
 void tell_failure(const std::string& sentence) {
   const Launch launch = launched();
   if (is_follower()) {
-    if (launch.place > 0) return;
     std::this_thread::sleep_for(kRank0Tells);
+    if (launch.place > 0) return;
   }
   keep_quiet(false);
   const std::string who = is_follower() ? fmt::format("rank {}: ", launch.rank) : "";
@@ -125,6 +125,8 @@ void tell_failure(const std::string& sentence) {
 void leave_ranks() {
   const DeferInterrupts deferred;  // a launcher that ends all needs no answer
   if (joined && failed) {
+    // Rank 0 has been told or has failed itself: it prints why, and ends all.
+    if (is_follower()) std::this_thread::sleep_for(kRank0Tells);
     // MPI may be what has failed.
     std::thread([code = *failed] {
       std::this_thread::sleep_for(kRank0Tells);

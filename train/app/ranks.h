@@ -26,8 +26,8 @@ void leave_ranks();
 int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow);
 
 /// Prints why this process ends, before it has joined others or as rank 0. What all ranks refuse, such as a wrong
-/// option, rank 0 prints at once. Of another machine, where something may be missing, the first rank prints it, unless
-/// its launcher ends it before it has waited a while.
+/// option, rank 0 prints at once. The others wait a while for the launcher to end them, because some launchers end rank
+/// 0 as well when another rank ends; then the first rank of another machine, where something may be missing, prints it.
 void tell_failure(const std::string& sentence);
 
 }  // namespace maki
