@@ -60,7 +60,8 @@ Tensor half_squares(const Tensor& x) { return scale(sum(mul(x, x), {-1}, true), 
 // 1/√M is subtracted in the exponent, where it costs one number per row.
 Tensor random_features(const Tensor& x, const Tensor& projection) {
   const double log_root = 0.5 * std::log(static_cast<double>(projection.shape()[0]));
-  return exp(sub(matmul(x, projection, false, true), half_squares(x) + log_root));
+  const Tensor product = matmul(x, projection, false, true);  // compilers differ in the order of arguments
+  return exp(sub(product, half_squares(x) + log_root));
 }
 
 // |x|²/2 is the same for all features of a row, so it cancels.
@@ -97,7 +98,8 @@ namespace {
 
 // x·l_i − |l_i|²/2, [… M].
 Tensor landmark_scores(const Tensor& x, const Tensor& landmarks) {
-  return sub(matmul(x, landmarks, false, true), reshape(half_squares(landmarks), {landmarks.shape()[0]}));
+  const Tensor product = matmul(x, landmarks, false, true);
+  return sub(product, reshape(half_squares(landmarks), {landmarks.shape()[0]}));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -102,27 +102,15 @@ void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* 
       n, [=](const auto& at, std::int64_t i) HWY_ATTR { adam_vector(at, s, gradient + i, value + i, m + i, v + i); });
 }
 
-// Σ x² in double, by four reduction chains, which hide the latency of the multiply-adds.
+// Σ x² in double.
 template <class T>
 double squares(std::int64_t n, const T* x) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto xa = LoadAsDouble(d, x + i), xb = LoadAsDouble(d, x + i + lanes);
-    const auto xc = LoadAsDouble(d, x + i + 2 * lanes), xe = LoadAsDouble(d, x + i + 3 * lanes);
-    a = hn::MulAdd(xa, xa, a);
-    b = hn::MulAdd(xb, xb, b);
-    c = hn::MulAdd(xc, xc, c);
-    e = hn::MulAdd(xe, xe, e);
-  }
-  HWY_ALIGN double sums[hn::MaxLanes(d)];
-  hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, e)), d, sums);
-  double total = 0;
-  for (std::int64_t lane = 0; lane < lanes; ++lane) total += sums[lane];
-  for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return total;
+  return sum_in_lanes<double>(0, n,
+                              [=](const auto& at, std::int64_t i, auto sum) HWY_ATTR {
+                                const auto v = at.LoadAsDouble(x + i);
+                                return hn::MulAdd(v, v, sum);
+                              })
+      .total();
 }
 
 MAKI_KERNEL(sgd);

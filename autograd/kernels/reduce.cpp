@@ -23,7 +23,7 @@ double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t b
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t at = i % in_row * size;
-    total += sum_in_four_chains(std::min(size, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
+    total += sum_row_in_double(std::min(size, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
   }
   return total;
 }

@@ -1,27 +1,34 @@
-// sum_of_lanes() adds in one order, whatever the release of Highway: losses and gradients have its bits.
+// Sums over a row have one order of additions on every target: losses, gradients and checkpoints have its bits.
 #include <cstdint>
 #include <vector>
 
 #include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tests/kernels/sum_of_lanes_test.cpp"
+#define HWY_TARGET_INCLUDE "tests/kernels/lane_sums_test.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
 template <class T>
-T sum_of_first_lanes(const T* x, std::int64_t* lanes) {
-  const hn::ScalableTag<T> d;
-  *lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  return sum_of_lanes(d, hn::LoadU(d, x));
+double sum_of(std::int64_t n, const T* x) {
+  return sum_row<T>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
 }
-HWY_NOINLINE float sum_of_floats(const float* x, std::int64_t* lanes) { return sum_of_first_lanes(x, lanes); }
-HWY_NOINLINE double sum_of_doubles(const double* x, std::int64_t* lanes) { return sum_of_first_lanes(x, lanes); }
+template <class T>
+TwoSums two_sums_of(std::int64_t n, const T* x) {
+  return sum_row_pair<T>(n, [x](const auto& at, std::int64_t i, auto& a, auto& b) HWY_ATTR {
+    a = at.Load(x + i);
+    b = hn::Add(a, a);
+  });
+}
+HWY_NOINLINE double sum_of_floats(std::int64_t n, const float* x) { return sum_of(n, x); }
+HWY_NOINLINE double sum_of_doubles(std::int64_t n, const double* x) { return sum_of(n, x); }
+HWY_NOINLINE double two_sums_of_floats(std::int64_t n, const float* x) { return two_sums_of(n, x).b; }
+HWY_NOINLINE double two_sums_of_doubles(std::int64_t n, const double* x) { return two_sums_of(n, x).b; }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -35,42 +42,51 @@ namespace maki::kernels {
 
 HWY_EXPORT(sum_of_floats);
 HWY_EXPORT(sum_of_doubles);
+HWY_EXPORT(two_sums_of_floats);
+HWY_EXPORT(two_sums_of_doubles);
 
 namespace {
 
-// The sum of x, whose size is a power of two: lane i with lane i + n/2, until one is left; or neighbours first.
+// The definition: segments of 256 elements, element i of a segment in lane i mod `lanes`, and the lanes by halves.
 template <class T>
-T sum_by_halves(std::vector<T> x, bool neighbours = false) {
-  while (x.size() > 1) {
-    const std::size_t half = x.size() / 2;
-    for (std::size_t i = 0; i < half; ++i) x[i] = neighbours ? x[2 * i] + x[2 * i + 1] : x[i] + x[i + half];
-    x.resize(half);
+double sum_by_definition(const std::vector<T>& x, std::size_t lanes) {
+  double total = 0;
+  for (std::size_t begin = 0; begin < x.size(); begin += 256) {
+    std::vector<T> sums(lanes, T{0});
+    for (std::size_t i = begin; i < std::min(x.size(), begin + 256); ++i) sums[(i - begin) % lanes] += x[i];
+    while (sums.size() > 1) {
+      const std::size_t half = sums.size() / 2;
+      for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+      sums.resize(half);
+    }
+    total += static_cast<double>(sums.front());
   }
-  return x.front();
+  return total;
 }
 
-template <class T, class Sum>
-void require_halves(const Sum& sum) {
+template <class T, class Sum, class TwoSums>
+void require_definition(const Sum& sum, const TwoSums& two_sums) {
   int differ = 0;
-  std::int64_t lanes = 0;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    std::vector<T> x = tests::random_values<T>(64, seed);
-    const T got = sum(x.data(), &lanes);
-    x.resize(static_cast<std::size_t>(lanes));
-    REQUIRE(got == sum_by_halves(x));
-    differ += sum_by_halves(x) != sum_by_halves(x, /*neighbours=*/true) ? 1 : 0;
+  for (const std::int64_t n : {0, 1, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 255, 256, 257, 300, 511, 777}) {
+    const std::vector<T> x = tests::random_values<T>(n, static_cast<std::uint64_t>(n));
+    INFO(n);
+    REQUIRE(sum(n, x.data()) == sum_by_definition(x, 128 / sizeof(T)));
+    REQUIRE(two_sums(n, x.data()) == 2 * sum_by_definition(x, 128 / sizeof(T)));
+    differ += sum_by_definition(x, 128 / sizeof(T)) != sum_by_definition(x, 64 / sizeof(T)) ? 1 : 0;
   }
-  REQUIRE((differ > 10 || lanes < 4));
+  REQUIRE(differ > 5);
 }
 
 }  // namespace
 
-TEST_CASE("the lanes of a vector are added by halves on every target") {
+TEST_CASE("sums over rows have the bits of their definition on every target") {
   tests::on_every_target([] {
-    require_halves<float>(
-        [](const float* x, std::int64_t* lanes) { return HWY_DYNAMIC_DISPATCH(sum_of_floats)(x, lanes); });
-    require_halves<double>(
-        [](const double* x, std::int64_t* lanes) { return HWY_DYNAMIC_DISPATCH(sum_of_doubles)(x, lanes); });
+    require_definition<float>(
+        [](std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(sum_of_floats)(n, x); },
+        [](std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(two_sums_of_floats)(n, x); });
+    require_definition<double>(
+        [](std::int64_t n, const double* x) { return HWY_DYNAMIC_DISPATCH(sum_of_doubles)(n, x); },
+        [](std::int64_t n, const double* x) { return HWY_DYNAMIC_DISPATCH(two_sums_of_doubles)(n, x); });
   });
 }
 

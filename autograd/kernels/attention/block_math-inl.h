@@ -17,6 +17,7 @@
 
 #include "autograd/kernels/attention/pack-inl.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/lane_sums-inl.h"
 #include "autograd/kernels/simd/lanes-inl.h"
 #include "autograd/kernels/simd/math-inl.h"
 #include "autograd/kernels/simd/philox-inl.h"
@@ -157,29 +158,49 @@ HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
+/// The lanes of a row's sum of weights, in scratch memory: weight j is in lane j mod kPaddingMultiple.
+template <class T>
+using WeightSums = LaneSums<T, kPaddingMultiple>;
+
 /// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width` (which is rounded
-/// up to whole vectors), and updates the row's sums by lane: lane_sum = lane_sum · alpha + p.
+/// up to whole vectors), and updates the lanes of the row's sum: lane_sum = lane_sum · alpha + p.
 template <class T>
 HWY_INLINE void row_weights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kLanes = max_lanes<T>();
-  const auto shift = hn::Set(d, max);
-  auto sum = hn::Zero(d);
+  using Sums = WeightSums<T>;
+  const WholeVector<T> whole;
+  const auto shift = hn::Set(whole.d, max);
+  Sums sums;
+  const auto weights = [&](std::int64_t j)
+                           HWY_ATTR { return Exp2Negative(whole.d, hn::Sub(hn::LoadU(whole.d, s + j), shift)); };
   std::int64_t j = 0;
-  for (; j + kLanes <= visible; j += kLanes) {
-    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, d, s + j);
+  for (; j + kPaddingMultiple <= visible; j += kPaddingMultiple) {
+    MAKI_UNROLL for (int k = 0; k < Sums::kVectors; ++k) {
+      const auto p = weights(j + k * Sums::kVectorLanes);
+      sums.sum[k] = hn::Add(sums.sum[k], p);
+      hn::StoreU(p, whole.d, s + j + k * Sums::kVectorLanes);
+    }
   }
-  if (j < visible) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
-    const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, d, s + j);
-    j += kLanes;
+  if (j < visible) {  // the rows of scores have room for whole groups
+    MAKI_UNROLL for (int k = 0; k < Sums::kVectors; ++k) {
+      const std::int64_t at = j + k * Sums::kVectorLanes;
+      if (at >= visible) {
+        hn::StoreU(hn::Zero(whole.d), whole.d, s + at);
+        continue;
+      }
+      auto p = weights(at);
+      if (at + Sums::kVectorLanes > visible) {
+        p = hn::IfThenElseZero(hn::FirstN(whole.d, static_cast<std::size_t>(visible - at)), p);
+      }
+      sums.sum[k] = hn::Add(sums.sum[k], p);
+      hn::StoreU(p, whole.d, s + at);
+    }
+    j += kPaddingMultiple;
   }
-  for (; j < width; j += kLanes) hn::StoreU(hn::Zero(d), d, s + j);
-  hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
+  for (; j < width; j += Sums::kVectorLanes) hn::StoreU(hn::Zero(whole.d), whole.d, s + j);
+  MAKI_UNROLL for (int k = 0; k < Sums::kVectors; ++k) {
+    T* const sum = lane_sum + k * Sums::kVectorLanes;
+    hn::StoreU(hn::MulAdd(hn::LoadU(whole.d, sum), hn::Set(whole.d, alpha), sums.sum[k]), whole.d, sum);
+  }
 }
 
 /// y [n] = 2^(x − shift) for x <= shift, n rounded up to whole vectors.

@@ -182,7 +182,9 @@ HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const Forwar
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t t = 0; t < tile.queries; ++t) {
-    s.sum[t] = sum_of_lanes(d, hn::LoadU(d, s.lane_sum + t * kPaddingMultiple));
+    WeightSums<T> sums;
+    sums.add(s.lane_sum + t * kPaddingMultiple);
+    s.sum[t] = sums.total();
     const auto factor = hn::Div(hn::Set(d, T{1}), hn::Set(d, s.sum[t]));
     const T* const row = s.y + t * padded(tile.head_size);
     T* const y = tile.y + t * tile.y_stride;

@@ -12,6 +12,7 @@
 
 #include "autograd/kernels/attention/pack-inl.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/lane_sums-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -75,17 +76,14 @@ struct Origins {
   }
 };
 
-/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of both rows, but whole vectors of
-/// the origin, which is padded.
+/// Σ_c a[c] · (row[c] − origin[c]). Reads exactly cols elements of all three.
 template <class T>
 HWY_INLINE T dot_minus_origin(const T* a, const T* row, const T* origin, std::int64_t cols) {
-  const hn::ScalableTag<T> d;
-  auto sum = hn::Zero(d);
-  for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
-    const auto x = hn::Sub(LoadPartial(d, row + c, cols - c), hn::LoadU(d, origin + c));
-    sum = hn::MulAdd(LoadPartial(d, a + c, cols - c), x, sum);
-  }
-  return sum_of_lanes(d, sum);
+  return sum_in_lanes<T>(0, cols,
+                         [=](const auto& at, std::int64_t c, auto sum) HWY_ATTR {
+                           return hn::MulAdd(at.Load(a + c), hn::Sub(at.Load(row + c), at.Load(origin + c)), sum);
+                         })
+      .total();
 }
 
 /// to[j] = a · (row j of the block − its origin) for the first `count` picked rows.

@@ -102,17 +102,16 @@ HWY_INLINE void causal_weights(const ScanSize& size, std::int64_t depth, const S
   }
 }
 
-/// Σ_j w_j over n weights, n rounded up to whole vectors, plus a·z.
+/// Σ_j w_j over n weights, plus a·z.
 template <class T>
 HWY_INLINE T denominator(const ScanSize& size, const T* w, std::int64_t n, const T* a, const T* z) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kLanes = max_lanes<T>();
-  auto inside = hn::Zero(d), before = hn::Zero(d);
-  for (std::int64_t j = 0; j < n; j += kLanes) inside = hn::Add(inside, hn::LoadU(d, w + j));
-  for (std::int64_t i = 0; z != nullptr && i < size.depth; i += kLanes) {
-    before = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, z + i), before);
-  }
-  return sum_of_lanes(d, hn::Add(inside, before));
+  const T inside = sum_in_lanes<T>(0, n, [=](const auto& at, std::int64_t j, auto sum) HWY_ATTR {
+                     return hn::Add(sum, at.Load(w + j));
+                   }).total();
+  if (z == nullptr) return inside;
+  return inside + sum_in_lanes<T>(0, size.depth, [=](const auto& at, std::int64_t i, auto sum) HWY_ATTR {
+                    return hn::MulAdd(at.Load(a + i), at.Load(z + i), sum);
+                  }).total();
 }
 
 /// Delivers a group of rows of out, from row at + row of the scan on, whose sums are in chunk.o. `at` is the first row

@@ -48,19 +48,6 @@ HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* p, std::int64_t count) {
 #endif
 }
 
-/// The sum of all lanes: of each half with the other one, until one is left. Highway's SumOfLanes adds in an order that
-/// depends on its version.
-template <class D>
-HWY_INLINE hn::TFromD<D> sum_of_lanes([[maybe_unused]] D d, hn::Vec<D> v) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (hn::MaxLanes(d) > 1) {
-    const hn::Half<D> half;
-    return sum_of_lanes(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-#endif
-  return hn::GetLane(v);
-}
-
 /// A whole or partial vector of doubles from floats or doubles.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadAsDouble(D d, const float* p) {

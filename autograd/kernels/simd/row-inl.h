@@ -12,8 +12,8 @@
 #include <limits>
 
 #include "autograd/core/sink.h"
+#include "autograd/kernels/simd/lane_sums-inl.h"
 #include "autograd/kernels/simd/math-inl.h"
-#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -24,31 +24,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// lanes more often. The bits of losses depend on it, so it must not change.
 inline constexpr std::int64_t kRowSegment = 256;
 
-/// Σ term(vector, i) over a row of n elements, where term returns a vector of summands; 0 if n is 0. Four chains hide
-/// the latency of the additions. The order of the additions depends on n and the target alone.
+/// Σ term(vector, i) over a row of n elements, where term returns a vector of summands; 0 if n is 0.
 template <class T, class Term>
 HWY_INLINE double sum_row(std::int64_t n, const Term& term) {
-  const WholeVector<T> whole;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
-  const auto zero = hn::Zero(whole.d);
   double total = 0;
-  for (std::int64_t i = 0; i < n;) {
-    const std::int64_t end = std::min(n, i + kRowSegment);
-    auto s0 = zero, s1 = zero, s2 = zero, s3 = zero;
-    for (; i + 4 * lanes <= end; i += 4 * lanes) {
-      s0 = hn::Add(s0, term(whole, i));
-      s1 = hn::Add(s1, term(whole, i + lanes));
-      s2 = hn::Add(s2, term(whole, i + 2 * lanes));
-      s3 = hn::Add(s3, term(whole, i + 3 * lanes));
-    }
-    for (; i + lanes <= end; i += lanes) s0 = hn::Add(s0, term(whole, i));
-    if (i < end) {
-      const LastVector<T> last{{}, end - i};
-      s1 = hn::Add(s1, last.Keep(term(last, i), zero));
-      i = end;
-    }
-    const auto sum = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
-    total += static_cast<double>(sum_of_lanes(whole.d, sum));
+  for (std::int64_t i = 0; i < n; i += kRowSegment) {
+    total += static_cast<double>(
+        sum_in_lanes<T>(i, std::min(n, i + kRowSegment), [&](const auto& at, std::int64_t k, auto sum) HWY_ATTR {
+          return hn::Add(sum, term(at, k));
+        }).total());
   }
   return total;
 }
@@ -59,62 +43,44 @@ struct TwoSums {
 /// Two such sums in one pass: term(vector, i, a, b) sets the summands of both.
 template <class T, class Term>
 HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
+  using Sums = LaneSums<T>;
   const WholeVector<T> whole;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
-  const auto zero = hn::Zero(whole.d);
   TwoSums total;
   for (std::int64_t i = 0; i < n;) {
     const std::int64_t end = std::min(n, i + kRowSegment);
-    auto a0 = zero, a1 = zero, b0 = zero, b1 = zero, a = zero, b = zero;
-    for (; i + 2 * lanes <= end; i += 2 * lanes) {
-      term(whole, i, a, b);
-      a0 = hn::Add(a0, a);
-      b0 = hn::Add(b0, b);
-      term(whole, i + lanes, a, b);
-      a1 = hn::Add(a1, a);
-      b1 = hn::Add(b1, b);
-    }
-    for (; i + lanes <= end; i += lanes) {
-      term(whole, i, a, b);
-      a0 = hn::Add(a0, a);
-      b0 = hn::Add(b0, b);
+    Sums a, b;
+    for (; i + kSumLanes<T> <= end; i += kSumLanes<T>) {
+      MAKI_UNROLL for (int k = 0; k < Sums::kVectors; ++k) {
+        typename Sums::V x, y;
+        term(whole, i + k * Sums::kVectorLanes, x, y);
+        a.sum[k] = hn::Add(a.sum[k], x);
+        b.sum[k] = hn::Add(b.sum[k], y);
+      }
     }
     if (i < end) {
-      const LastVector<T> last{{}, end - i};
-      term(last, i, a, b);
-      a1 = hn::Add(a1, last.Keep(a, zero));
-      b1 = hn::Add(b1, last.Keep(b, zero));
+      HWY_ALIGN T rest[2][kSumLanes<T>] = {};
+      const auto zero = hn::Zero(whole.d);
+      for_each_vector<T>(end - i, [&](const auto& at, std::int64_t k) HWY_ATTR {
+        typename Sums::V x, y;
+        term(at, i + k, x, y);
+        hn::Store(at.Keep(x, zero), whole.d, rest[0] + k);
+        hn::Store(at.Keep(y, zero), whole.d, rest[1] + k);
+      });
+      a.add(rest[0]);
+      b.add(rest[1]);
       i = end;
     }
-    total.a += static_cast<double>(sum_of_lanes(whole.d, hn::Add(a0, a1)));
-    total.b += static_cast<double>(sum_of_lanes(whole.d, hn::Add(b0, b1)));
+    total.a += static_cast<double>(a.total());
+    total.b += static_cast<double>(b.total());
   }
   return total;
 }
 
-/// Σ x[i] over a row of n elements, with every addition in double, in four chains.
-template <class T>
-HWY_INLINE double sum_in_four_chains(std::int64_t n, const T* x) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::Add(s0, LoadAsDouble(d, x + i));
-    s1 = hn::Add(s1, LoadAsDouble(d, x + i + lanes));
-    s2 = hn::Add(s2, LoadAsDouble(d, x + i + 2 * lanes));
-    s3 = hn::Add(s3, LoadAsDouble(d, x + i + 3 * lanes));
-  }
-  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadAsDouble(d, x + i));
-  if (i < n) s1 = hn::Add(s1, LoadPartialAsDouble(d, x + i, n - i));
-  return sum_of_lanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
-}
-
 /// Σ x[i] over a row of n elements, with every addition in double, so that the mean of equal floats is exact.
-HWY_INLINE double sum_row_in_double(std::int64_t n, const double* x) {
-  return sum_row<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
+template <class T>
+HWY_INLINE double sum_row_in_double(std::int64_t n, const T* x) {
+  return sum_row<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.LoadAsDouble(x + i); });
 }
-HWY_INLINE double sum_row_in_double(std::int64_t n, const float* x) { return sum_in_four_chains(n, x); }
 
 /// The largest element of a row: NaN if any is NaN, −Inf if n is 0.
 template <class T>
