@@ -57,6 +57,16 @@ TEST_CASE("target: the list ends with the target of every CPU, and each target i
   REQUIRE(target() == (forced != nullptr ? forced : names.front()));
 }
 
+TEST_CASE("target: the arithmetic of each target has a name", "[target]") {
+  for (const std::string& name : available_targets()) REQUIRE_FALSE(arithmetic_of(name).empty());
+  REQUIRE(arithmetic_of("avx3") == arithmetic_of("avx2"));
+  REQUIRE(arithmetic_of("neon") == arithmetic_of("avx2"));
+  REQUIRE(arithmetic_of("floor") == arithmetic_of("sse4"));
+  REQUIRE(arithmetic_of("sse4") != arithmetic_of("avx2"));
+  REQUIRE(arithmetic_of("amx") != arithmetic_of("avx3"));
+  REQUIRE(arithmetic_of("avx").empty());
+}
+
 TEST_CASE("target: kernels are compiled for these targets and no others, whichever Highway is installed", "[target]") {
   for (const std::string& name : available_targets())
     REQUIRE(std::string(kRule).find(" " + name + ",") != std::string::npos);

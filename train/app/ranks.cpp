@@ -53,10 +53,11 @@ void end_stuck(const std::string& sentence) {
   _exit(RankError::kExitCode);
 }
 
-// Two processes with the same text compute the same bits (simd/target.h).
+// Two processes with the same text compute the same bits.
 std::string arithmetic() {
   const std::string_view instructions = kernels::bf16_instructions();
-  return kernels::target() + (instructions.empty() ? "" : fmt::format(" with {}", instructions));
+  return std::string(kernels::arithmetic_of(kernels::target())) +
+         (instructions.empty() ? "" : fmt::format(" with {}", instructions));
 }
 
 void require_same(const std::vector<std::string>& of_ranks, const char* what, const char* advice) {
@@ -75,7 +76,7 @@ void share_cores(int ranks_here) {
 
 void require_same_programs() {
   require_same(gather_all(*joined, version_text()), "run the same version of maki", "install it on all machines");
-  require_same(gather_all(*joined, arithmetic()), "compute with the same instructions",
+  require_same(gather_all(*joined, arithmetic()), "compute with the same arithmetic",
                "set the environment variable MAKI_TARGET to one that all have");
 }
 

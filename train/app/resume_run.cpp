@@ -1,6 +1,7 @@
 // maki train --resume RUN.
 #include <fmt/format.h>
 
+#include "autograd/kernels/simd/target.h"
 #include "data/io/error.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
@@ -83,8 +84,14 @@ bool is_finished(const Config& config, const RunDirectory& run, std::int64_t ste
   return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
 }
 
+// What the bits of a run depend on, of what config.toml records: "avx2", or "avx3, avx512_bf16".
+std::string arithmetic_of(const std::string& record) {
+  const std::size_t end = std::min(record.find(','), record.size());
+  return std::string(kernels::arithmetic_of(record.substr(0, end))) + record.substr(end);
+}
+
 void note_target(const std::string& before, const std::string& now) {
-  if (before.empty() || before == now) return;
+  if (before.empty() || before == now || arithmetic_of(before) == arithmetic_of(now)) return;
   say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
                   before, now));
 }

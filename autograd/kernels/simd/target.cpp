@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fmt/ranges.h>
 #include <hwy/highway.h>
+#include <iterator>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/gemm/amx.h"
@@ -109,6 +111,14 @@ std::string target() {
   if (amx_in_use) return std::string(kAmxName);
   const std::int64_t usable = hwy::SupportedTargets() & available_mask();
   return name_of(usable & -usable);
+}
+
+std::string_view arithmetic_of(std::string_view target) {
+  constexpr std::pair<std::string_view, std::string_view> kArithmetic[] = {{kAmxName, "amx"},   {"avx3", "fused"},
+                                                                           {"avx2", "fused"},   {"neon", "fused"},
+                                                                           {"sse4", "unfused"}, {"floor", "unfused"}};
+  const auto row = std::ranges::find(kArithmetic, target, &std::pair<std::string_view, std::string_view>::first);
+  return row == std::end(kArithmetic) ? std::string_view() : row->second;
 }
 
 bool uses_amx() { return amx_in_use; }

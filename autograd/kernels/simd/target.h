@@ -1,6 +1,6 @@
 // The SIMD target that the kernels run on: the best one that the CPU supports, or one forced by the environment
-// variable MAKI_TARGET=amx|avx3|avx2|sse4|floor or by force_target(). Bits are promised within one target. "amx" is
-// avx3 with float32 products on AMX tiles; "floor" uses no SIMD instructions. ARM64 has one target, "neon".
+// variable MAKI_TARGET=amx|avx3|avx2|sse4|floor or by force_target(). "amx" is avx3 with float32 products on AMX tiles;
+// "floor" uses no SIMD instructions. ARM64 has one target, "neon".
 #pragma once
 
 #include <string>
@@ -17,6 +17,11 @@ std::string target();
 /// Throws if target() would throw, even after force_target() has chosen a valid target. Called at the entry of every
 /// kernel; costs one load.
 void require_target();
+
+/// The arithmetic of a target: targets with the same one compute the same bits. "fused" (avx3, avx2, neon) rounds a
+/// multiply-add once and "unfused" (sse4, floor) twice; "amx" multiplies float32 in three pieces. Empty for any other
+/// name.
+std::string_view arithmetic_of(std::string_view target);
 
 /// Whether the target in use is "amx". It costs one load and never throws: if MAKI_TARGET is invalid, the best target
 /// is in use.

@@ -297,7 +297,8 @@ std::vector<Field> make_fields() {
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
       boolean("tensorboard", run, &C::tensorboard, "write event files for TensorBoard into the run directory"),
-      text("target", run, &C::target, "NAME", "SIMD target of the run; results are bit-identical within one target")
+      text("target", run, &C::target, "NAME",
+           "SIMD target of the run; avx3, avx2 and neon give the same bits, and so do sse4 and floor")
           .without_flag(),
   };
 }
