@@ -17,8 +17,8 @@ in_system debian-12 bash -c '
   set -euo pipefail
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   installs() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
-  # Files, except the lists and logs of apt and dpkg.
-  files() { find / -xdev -path /var/lib/dpkg -prune -o -path /var/log -prune -o -path "/var/[cl]*/apt" -prune -o -print | sort; }
+  # Files, except the lists, caches and logs of apt, dpkg and ldconfig.
+  files() { find / -xdev "(" -path /var/lib/dpkg -o -path /var/log -o -path "/var/cache/*" -o -path /var/lib/apt ")" -prune -o -print | sort; }
   apt-get update -qq
   files >/tmp/before
   installs /packages/maki_*.deb
@@ -29,8 +29,8 @@ in_system debian-12 bash -c '
 
   echo "== maki-mpi"
   installs /packages/maki_*.deb /packages/maki-mpi_*.deb openmpi-bin openssh-client
-  mpirun --oversubscribe -n 2 maki train @stories:20000 -o two -n 5 --quiet
-  maki train @stories:20000 -o one -n 5 --quiet
+  mpirun --oversubscribe -n 2 maki train @stories:20000 -o two -n 5 --grad-accum 2 --quiet
+  maki train @stories:20000 -o one -n 5 --grad-accum 2 --quiet
   cmp one/checkpoints/step-00000005.maki two/checkpoints/step-00000005.maki
 
   echo "== libmaki-dev"
@@ -43,6 +43,6 @@ in_system debian-12 bash -c '
   installs python3-venv
   python3 -m venv fresh
   fresh/bin/pip install --quiet --no-index /packages/*.whl
-  fresh/bin/maki train @stories:20000 -o wheel -n 5 --quiet
+  fresh/bin/maki train @stories:20000 -o wheel -n 5 --grad-accum 2 --quiet
   cmp one/checkpoints/step-00000005.maki wheel/checkpoints/step-00000005.maki
   fresh/bin/python -c "import maki; print(maki.run([\"eval\", \"wheel\"]))"'
