@@ -42,7 +42,7 @@ in_system debian-12 bash -c '
   echo "== wheel"
   installs python3-venv
   python3 -m venv fresh
-  fresh/bin/pip install --quiet --no-index /packages/*.whl
+  fresh/bin/pip install --quiet --no-index /packages/*_x86_64.whl
   fresh/bin/maki train @stories:20000 -o wheel -n 5 --grad-accum 2 --quiet
   cmp one/checkpoints/step-00000005.maki wheel/checkpoints/step-00000005.maki
   fresh/bin/python -c "import maki; print(maki.run([\"eval\", \"wheel\"]))"'

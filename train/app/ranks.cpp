@@ -33,6 +33,10 @@ std::vector<std::string> modules() {
 // option, it has told why by then.
 constexpr std::chrono::seconds kRank0Tells{5};
 
+void let_rank_0_tell() {
+  if (is_follower()) std::this_thread::sleep_for(kRank0Tells);
+}
+
 // Ends this process unless it is stopped in time: a rank that has not joined the others. MPI waits for ever for one
 // that ended before that, and not every launcher then ends all.
 void limit_start(StoppableThread& self, double seconds) {
@@ -47,7 +51,7 @@ void limit_start(StoppableThread& self, double seconds) {
 
 // Where rank 0 still can, it tells what has happened.
 void end_stuck(const std::string& sentence) {
-  if (is_follower()) std::this_thread::sleep_for(kRank0Tells);
+  let_rank_0_tell();
   keep_quiet(false);
   to_stderr("maki: {}\n", sentence);
   _exit(RankError::kExitCode);
@@ -114,10 +118,8 @@ int run_ranks(const std::function<int()>& lead, const std::function<int()>& foll
 
 void tell_failure(const std::string& sentence) {
   const Launch launch = launched();
-  if (is_follower()) {
-    std::this_thread::sleep_for(kRank0Tells);
-    if (launch.place > 0) return;
-  }
+  let_rank_0_tell();
+  if (is_follower() && launch.place > 0) return;
   keep_quiet(false);
   const std::string who = is_follower() ? fmt::format("rank {}: ", launch.rank) : "";
   to_stderr("maki: {}{}\n", who, sentence);
@@ -127,7 +129,7 @@ void leave_ranks() {
   const DeferInterrupts deferred;  // a launcher that ends all needs no answer
   if (joined && failed) {
     // Rank 0 has been told or has failed itself: it prints why, and ends all.
-    if (is_follower()) std::this_thread::sleep_for(kRank0Tells);
+    let_rank_0_tell();
     // MPI may be what has failed.
     std::thread([code = *failed] {
       std::this_thread::sleep_for(kRank0Tells);

@@ -84,7 +84,7 @@ bool is_finished(const Config& config, const RunDirectory& run, std::int64_t ste
   return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
 }
 
-// What the bits of a run depend on, of what config.toml records: "avx2", or "avx3, avx512_bf16".
+// What the bits of a run depend on, of what config.toml records: "avx2", or "avx3, AVX512_BF16".
 std::string arithmetic_of(const std::string& record) {
   const std::size_t end = std::min(record.find(','), record.size());
   return std::string(kernels::arithmetic_of(record.substr(0, end))) + record.substr(end);

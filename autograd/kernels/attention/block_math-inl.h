@@ -69,7 +69,7 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
       MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
     }
   };
-  if constexpr (kMultipliesByLane && kAcross) {  // counting and moving pointers four steps at a time
+  if constexpr (kMultipliesByLane && kAcross) {  // four steps a round: fewer instructions count and move pointers
     for (; i + 4 <= depth; i += 4) {
       MAKI_UNROLL for (int j = 0; j < 4; ++j) add_step(i + j);
     }
@@ -87,9 +87,10 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   }
 }
 
+// What product() and score_product() have in common.
 template <int R, bool kAcross, Store kStore, class T>
-HWY_INLINE void product_here(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
-                             std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha) {
+HWY_INLINE void product_inline(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
+                               std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha) {
   constexpr std::int64_t kLanes = max_lanes<T>();
   constexpr int kVecs = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
   std::int64_t at = 0;
@@ -103,7 +104,7 @@ HWY_INLINE void product_here(std::int64_t cols, std::int64_t depth, const T* a, 
 template <int R, bool kAcross, Store kStore, class T>
 HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
-  product_here<R, kAcross, kStore>(cols, depth, a, lda, b, ldb, c, ldc, alpha);
+  product_inline<R, kAcross, kStore>(cols, depth, a, lda, b, ldb, c, ldc, alpha);
 }
 
 /// The product of R rows of A with B [depth, cols] and C [R, cols] whose rows are kKeyBlock apart, as those of scores
@@ -111,7 +112,7 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
 template <int R, class T>
 HWY_NOINLINE void score_product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b, T* c) {
   constexpr const T* kNoAlpha = nullptr;
-  product_here<R, false, Store::set>(cols, depth, a, lda, b, kKeyBlock, c, kKeyBlock, kNoAlpha);
+  product_inline<R, false, Store::set>(cols, depth, a, lda, b, kKeyBlock, c, kKeyBlock, kNoAlpha);
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 for x < −125.5 (float64: −1021.5), where it would be less than √2 times the
