@@ -43,9 +43,7 @@ void AtomicFile::verify(Bytes header) {
     hash.add({block.data(), n});
     size += n;
   }
-  same = same && size == size_ && hash.value() == hash_.value();
-  check<CheckpointError>(same, "{}: what was read back differs from what was written; the disk may be failing",
-                         temporary_.path());
+  require_read_back(same && size == size_ && hash.value() == hash_.value(), temporary_.path());
 }
 
 void AtomicFile::commit(Bytes header) {

@@ -96,6 +96,14 @@ void sync_directory(FileSystem& fs, const std::string& path) {
 
 namespace {
 
+// Whether a process may have made the directory and been killed before it had made it durable: then it is empty, and
+// whoever made it can read its parent.
+bool is_perhaps_new(const std::string& directory) {
+  std::error_code error;
+  return std::filesystem::is_empty(directory, error) && !error &&
+         access(parent_directory(directory).c_str(), R_OK) == 0;
+}
+
 // Creates what is missing of a path, component by component as the system reads them: what ".." means depends on the
 // links before it. Returns false if another process has removed one of the directories meanwhile.
 bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
@@ -103,8 +111,11 @@ bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<s
   for (const std::filesystem::path& part : std::filesystem::path(path)) {
     prefix /= part;
     std::error_code ignored;
-    if (std::filesystem::is_directory(prefix, ignored)) continue;
     const std::string directory = prefix.string();
+    if (std::filesystem::is_directory(prefix, ignored)) {
+      if (is_perhaps_new(directory)) sync_directory(fs, parent_directory(directory));
+      continue;
+    }
     if (fs.mkdir(directory, 0777) == 0) {
       made.push_back(directory);
       sync_directory(fs, parent_directory(directory));

@@ -225,10 +225,10 @@ void OutputDirectory::commit() {
     const int exchanged = fs_.exchange(path(), place);
     check<CheckpointError>(exchanged == 0, "{}: cannot be replaced: {}; choose another name", place,
                            std::strerror(errno));
-    temporary_.remove();  // what was there before
   }
   parents_.clear();
   sync_place(fs_, place);
+  temporary_.remove();  // what was there before, and would be again if the power failed before the sync
 }
 
 }  // namespace maki

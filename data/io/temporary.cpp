@@ -41,7 +41,20 @@ std::size_t occupy_slot(const std::string& path) {
 // What unlink() answers for a directory: the first on Linux, the second by POSIX.
 bool may_be_directory(int error) { return error == EISDIR || error == EPERM; }
 
-// With functions that a signal handler may call. Symbolic links are not followed.
+// Removes a file, or a directory with all that it contains. Symbolic links are not followed. Returns whether it is
+// gone.
+bool remove_with_contents(FileSystem& fs, const std::filesystem::path& path) {
+  if (fs.unlink(path.string()) == 0 || errno == ENOENT) return true;
+  if (!may_be_directory(errno)) return false;
+  std::error_code error;
+  std::vector<std::filesystem::path> entries;
+  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+    entries.push_back(at->path());
+  for (const std::filesystem::path& entry : entries) remove_with_contents(fs, entry);
+  return fs.rmdir(path.string()) == 0;
+}
+
+// The same with functions that a signal handler may call.
 void remove_tree(int parent, const char* name) {
   if (unlinkat(parent, name, 0) == 0 || !may_be_directory(errno)) return;
   const int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -58,8 +71,7 @@ void verify(FileSystem& fs, const std::string& path, const std::vector<Bytes>& p
     while (!piece.empty()) {
       const std::size_t n = std::min(buffer.size(), piece.size());
       const std::size_t got = file.fill(std::span(buffer).first(n));
-      check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
-                             "{}: what was read back differs from what was written; the disk may be failing", path);
+      require_read_back(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0, path);
       piece = piece.subspan(n);
     }
   }
@@ -78,11 +90,7 @@ void Temporary::keep() {
 
 bool Temporary::remove() {
   if (!owned_) return true;
-  bool gone = fs_.unlink(path_) == 0 || errno == ENOENT;
-  if (!gone && may_be_directory(errno)) {
-    remove_tree(AT_FDCWD, path_.c_str());
-    gone = access(path_.c_str(), F_OK) != 0;
-  }
+  const bool gone = remove_with_contents(fs_, path_);
   keep();
   return gone;
 }
@@ -139,6 +147,10 @@ void Temporary::fail_for(const std::string& place, const char* reason) {
   const bool before = std::filesystem::exists(place, ignored);
   fail<CheckpointError>("{}: could not be written{} ({}){}", place, before ? "; the previous file is intact" : "",
                         reason, left ? "; " + path_ + " could not be removed" : "");
+}
+
+void require_read_back(bool same, const std::string& path) {
+  check<CheckpointError>(same, "{}: what was read back differs from what was written; the disk may be failing", path);
 }
 
 std::string unused_name_beside(const std::string& place) {

@@ -49,6 +49,9 @@ class Temporary {
   bool owned_ = true;
 };
 
+/// Throws CheckpointError unless what was read back from a file is what was written to it.
+void require_read_back(bool same, const std::string& path);
+
 /// A name that nothing has, in the directory of `place`: .NAME.<16 hexadecimal digits>.tmp, where NAME is the beginning
 /// of the last part of `place`.
 std::string unused_name_beside(const std::string& place);

@@ -174,8 +174,14 @@ TEST_CASE("every new directory is made durable, and a failure of that is an erro
     bool fails = false;
   } fs;
   const TemporaryFolder folder;
+  folder.write("text", "");
   RunDirectory(folder / "a/run", fs).create();
   REQUIRE(fs.synced == std::vector<std::string>{folder.path(), folder / "a", folder / "a/run"});
+  // An empty one may have been made by a process that was killed before it had made it durable.
+  std::filesystem::create_directory(folder / "a/left");
+  fs.synced.clear();
+  RunDirectory(folder / "a/left", fs).create();
+  REQUIRE(fs.synced == std::vector<std::string>{folder / "a", folder / "a/left"});
   fs.fails = true;
   REQUIRE(contains(error_message<CheckpointError>([&] { RunClaim(RunDirectory(folder / "b", fs), kConfigText); }),
                    "fsync"));

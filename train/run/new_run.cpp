@@ -37,7 +37,8 @@ std::optional<std::string> short_text(FileSystem& fs, const std::string& path) {
   }
 }
 
-// Whether an entry of the directory may have been left behind by a start that was killed; see require_unoccupied().
+// Whether an entry of the directory may have been left behind by a start that was killed, or by one in which the power
+// failed, after which what was not yet durable may end with zeros; see require_unoccupied().
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
@@ -45,8 +46,9 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
            std::ranges::all_of(file_names(path), is_temporary_checkpoint);
   }
   const bool known = name == ".lock" || name == "metrics.jsonl" || name == "config.toml" || name == "config.toml.tmp";
-  const std::optional<std::string> text = known ? short_text(run.file_system(), path) : std::nullopt;
+  std::optional<std::string> text = known ? short_text(run.file_system(), path) : std::nullopt;
   if (!text) return false;
+  text->resize(text->find_last_not_of('\0') + 1);
   if (name == ".lock") return text->find_first_not_of("0123456789") == std::string::npos;
   if (name == "metrics.jsonl") return text->empty();
   if (name == "config.toml") return config_toml.empty() || text == config_toml;

@@ -32,7 +32,7 @@ RunLock::RunLock(const RunDirectory& run) : fs_(run.file_system()) {
     open(path);
     lock(run, path);
   } while (!is_current(fs_, file_->number(), path));
-  write_process(path);
+  write_process(run, path);
 }
 
 bool RunLock::is_held(const RunDirectory& run) {
@@ -68,12 +68,14 @@ void RunLock::lock(const RunDirectory& run, const std::string& path) {
                        holder.empty() ? "another process" : "process ", holder);
 }
 
-// Nothing is overwritten but the number of a process.
-void RunLock::write_process(const std::string& path) {
+// Nothing is overwritten but the number of a process, or what a power failure left of one: zeros, or in the directory
+// of a run, where nobody else has a lock file, anything that short.
+void RunLock::write_process(const RunDirectory& run, const std::string& path) {
   const std::string before = content(), now = std::to_string(getpid());
-  check<CheckpointError>(
-      before.size() <= kMaxProcessDigits && before.find_first_not_of("0123456789") == std::string::npos,
-      "{}: must contain nothing but the number of a process, as maki writes it; move the file away", path);
+  const bool number = std::ranges::all_of(before, [](char c) { return c == '\0' || (c >= '0' && c <= '9'); });
+  check<CheckpointError>(before.size() <= kMaxProcessDigits && (number || run.exists()),
+                         "{}: must contain nothing but the number of a process, as maki writes it; move the file away",
+                         path);
   if (fs_.pwrite(file_->number(), now.data(), now.size(), 0) < 0 ||
       ftruncate(file_->number(), static_cast<off_t>(now.size())) != 0) {
     // Not an error: the number is only used in the message to another process.

@@ -14,8 +14,8 @@ class RunLock {
  public:
   /// Throws OccupiedOutput, naming the process if its number is known, if another process or another object of this one
   /// holds the lock; CheckpointError if the lock file cannot be opened, if it is not one that maki wrote (a link, a
-  /// file with a second name, other contents: whoever made the directory may mean another file to be overwritten), or,
-  /// naming the file system, if it cannot be locked at all.
+  /// file with a second name, or other contents than a power failure may leave: whoever made the directory may mean
+  /// another file to be overwritten), or, naming the file system, if it cannot be locked at all.
   explicit RunLock(const RunDirectory& run);
 
   static std::string file(const RunDirectory& run) { return run.path() + "/.lock"; }
@@ -28,7 +28,7 @@ class RunLock {
  private:
   void open(const std::string& path);
   void lock(const RunDirectory& run, const std::string& path);
-  void write_process(const std::string& path);
+  void write_process(const RunDirectory& run, const std::string& path);
   std::string content() const;
 
   FileSystem& fs_;

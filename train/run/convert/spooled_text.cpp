@@ -153,6 +153,7 @@ class Spool {
     check<CheckpointError>(result_.mapping != nullptr, "{}: cannot be mapped into memory: {}", file_.path(),
                            std::strerror(errno));
     result_.text = bytes_text(result_.mapping->bytes());
+    require_read_back(hash128(result_.text) == hash_.value(), file_.path());
   }
   void split_files() {
     for (const File& file : files_) {
