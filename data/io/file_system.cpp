@@ -96,12 +96,20 @@ void sync_directory(FileSystem& fs, const std::string& path) {
 
 namespace {
 
-// Whether a process may have made the directory and been killed before it had made it durable: then it is empty, and
-// whoever made it can read its parent.
-bool is_perhaps_new(const std::string& directory) {
+// Makes a directory durable that a process may have made and been killed before it did that: then it is empty, and
+// whoever made it can read its parent. Returns false if another process has removed the parent meanwhile.
+bool make_durable_if_empty(FileSystem& fs, const std::string& directory) {
   std::error_code error;
-  return std::filesystem::is_empty(directory, error) && !error &&
-         access(parent_directory(directory).c_str(), R_OK) == 0;
+  const std::string parent = parent_directory(directory);
+  const bool empty = std::filesystem::is_empty(directory, error) && !error;
+  if (!empty || access(parent.c_str(), R_OK) != 0) return true;
+  try {
+    sync_directory(fs, parent);
+    return true;
+  } catch (const CheckpointError&) {
+    if (std::filesystem::is_directory(parent, error)) throw;
+    return false;
+  }
 }
 
 // Creates what is missing of a path, component by component as the system reads them: what ".." means depends on the
@@ -113,7 +121,7 @@ bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<s
     std::error_code ignored;
     const std::string directory = prefix.string();
     if (std::filesystem::is_directory(prefix, ignored)) {
-      if (is_perhaps_new(directory)) sync_directory(fs, parent_directory(directory));
+      if (!make_durable_if_empty(fs, directory)) return false;
       continue;
     }
     if (fs.mkdir(directory, 0777) == 0) {
