@@ -1,8 +1,8 @@
 // maki train --resume RUN.
 #include <fmt/format.h>
 
-#include "autograd/kernels/simd/target.h"
 #include "data/io/error.h"
+#include "train/app/arithmetic.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
 #include "train/app/interrupt.h"
@@ -84,18 +84,6 @@ bool is_finished(const Config& config, const RunDirectory& run, std::int64_t ste
   return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
 }
 
-// What the bits of a run depend on, of what config.toml records: "avx2", or "avx3, AVX512_BF16".
-std::string arithmetic_of(const std::string& record) {
-  const std::size_t end = std::min(record.find(','), record.size());
-  return std::string(kernels::arithmetic_of(record.substr(0, end))) + record.substr(end);
-}
-
-void note_target(const std::string& before, const std::string& now) {
-  if (before.empty() || before == now || arithmetic_of(before) == arithmetic_of(now)) return;
-  say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
-                  before, now));
-}
-
 }  // namespace
 
 int resume_run(const TrainOptions& options) {
@@ -122,8 +110,6 @@ int resume_run(const TrainOptions& options) {
   Config config = resumed_config(resumed, run, state, ran_on);
   validate(config);
   require_effect(options.flags, config);
-  use_threads(config);
-  note_target(ran_on, config.target);
   check(options.checkpoint.empty() || step < config.max_steps,
         "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);
@@ -132,6 +118,8 @@ int resume_run(const TrainOptions& options) {
     return 0;
   }
 
+  go_on_in_arithmetic(config, ran_on, options.any_arithmetic);
+  use_threads(config);
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);

@@ -41,6 +41,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
     if (field.is_training()) copy_field(field, state.config, config);
   }
   config.init_from = state.config.init_from;
+  config.arithmetic = state.config.arithmetic;
   config.phases = state.config.phases;
   const Config before = config;
   apply_options(options, config);

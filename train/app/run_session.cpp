@@ -9,10 +9,12 @@
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
+#include "train/app/arithmetic.h"
 #include "train/app/bench/machine.h"
 #include "train/app/event_file.h"
 #include "train/app/interrupt.h"
 #include "train/app/version.h"
+#include "train/run/values_by_name.h"
 
 namespace maki {
 namespace {
@@ -66,6 +68,9 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
                         shell_quote(run.path()));
     }
   }();
+  if (end == SessionEnd::finished)
+    console.on_note(fmt::format("the weights have the hash {}; their arithmetic is {}", hash_of_values(trainer.store()),
+                                arithmetic_text(config)));
   keep_quiet(false);  // what follows is the result of the run: how to go on
   const std::string path = shell_quote(run.path());
   const TaskRule& task = task_rule(config);

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
 #include "data/io/error.h"
 #include "data/io/hash.h"
 #include "data/io/number.h"
+#include "train/app/arithmetic.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
@@ -209,6 +211,9 @@ int follow_shared_runs() {
     }
     const Start start = announced<Start>();
     const Config config = config_of(start.config);
+    check(message == Announcement::timing || use_arithmetic(newest_arithmetic(config), config.precision),
+          "ranks: all must have the arithmetic {} of this run; {} has not", newest_arithmetic(config),
+          kernels::target());
     const std::unique_ptr<Task> random = message == Announcement::timing
                                              ? random_task_to_time(config, {start.target, start.source, start.classes})
                                              : nullptr;

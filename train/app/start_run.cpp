@@ -10,6 +10,7 @@
 #include "data/io/file.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
+#include "train/app/arithmetic.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
 #include "train/app/initial_weights.h"
@@ -135,9 +136,11 @@ int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, Ses
 }
 
 void refuse_options_of_resumed_runs(const TrainOptions& options) {
-  check(options.checkpoint.empty() && !options.rewarm,
-        "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
-        options.rewarm ? "rewarm" : "checkpoint");
+  const std::pair<bool, const char*> given[] = {{!options.checkpoint.empty(), "checkpoint"},
+                                                {options.rewarm, "rewarm"},
+                                                {options.any_arithmetic, "any_arithmetic"}};
+  for (const auto& [is_given, name] : given)
+    check(!is_given, "{}: applies only to a run that is resumed; add --resume RUN, or omit the option", name);
 }
 
 }  // namespace
@@ -178,6 +181,7 @@ int start_run(const TrainOptions& options) {
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
+  begin_arithmetic(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
   share_training(config);
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0, ranks());

@@ -14,7 +14,7 @@ struct TrainOptions {
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes, rank_timeout;
-  bool rewarm = false, explain = false, special = false, force = false, quiet = false;
+  bool rewarm = false, any_arithmetic = false, explain = false, special = false, force = false, quiet = false;
 };
 
 /// maki train CORPUS…: returns the exit code.

@@ -10,6 +10,7 @@
 #include "autograd/kernels/simd/target.h"
 #include "data/io/number.h"
 #include "data/io/os.h"
+#include "train/app/arithmetic.h"
 #include "train/app/bench/profile.h"
 #include "train/app/bench/timing.h"
 #include "train/app/describe_run.h"
@@ -113,6 +114,7 @@ void add_facts(const Workload& workload, const StepResult& r, Report& report) {
   const Config& c = workload.config;
   const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
   report.add("target", kernels::target())
+      .add("arithmetic", arithmetic_here(c.precision))
       .add("threads", threads())
       .add("dtype", to_string(c.dtype))
       .add("precision", to_string(c.precision))
@@ -173,7 +175,7 @@ int bench_step(const BenchOptions& o) {
   const StepResult r = measure(workload, o.steps, o.scaling);
   Report report;
   add_facts(workload, r, report);
-  report.line("machine", describe(r.machine))
+  report.line("machine", describe(r.machine, workload.config.precision))
       .line("step",
             fmt::format("{:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})", 1e3 * r.times.median(),
                         r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)))
@@ -234,15 +236,15 @@ std::string describe(const Workload& workload) {
                      pluralize(c.block_size, "token"), with_separators(workload.vocab_size));
 }
 
-std::string describe(const Machine& m) {
+std::string describe(const Machine& m, Precision precision) {
   const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
                     one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_one_thread);
   const std::string limits = m.product_unit == ProductUnit::multiply_adds
                                  ? fmt::format("peak {} for multiply-adds{}", vectors, one)
                                  : fmt::format("peak {:.0f} GFLOP/s for products on {}{}, {} for other multiply-adds",
                                                1e-9 * m.peak_flop_per_second, to_string(m.product_unit), one, vectors);
-  return fmt::format("{}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"), limits,
-                     1e-9 * m.copy_bytes_per_second);
+  return fmt::format("{} ({}), {}: {}, copies at {:.1f} GB/s", kernels::target(), arithmetic_here(precision),
+                     pluralize(threads(), "thread"), limits, 1e-9 * m.copy_bytes_per_second);
 }
 
 void add_bench(const Command& command) {

@@ -35,8 +35,8 @@ void end_at_interrupts();
 
 /// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
 std::string describe(const Workload& workload);
-/// "avx3, 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
-std::string describe(const Machine& machine);
+/// "avx3 (fused), 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
+std::string describe(const Machine& machine, Precision precision);
 
 void add_bench_gemm(const Command& bench);
 void add_bench_generate(const Command& bench);

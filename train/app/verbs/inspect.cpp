@@ -9,6 +9,7 @@
 #include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/printable.h"
+#include "train/app/arithmetic.h"
 #include "train/app/reading.h"
 #include "train/app/verbs.h"
 #include "train/app/verbs/measured.h"
@@ -98,6 +99,7 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
                                 with_separators(state.val_tokens), state.corpus_hash))
       .line("tokenizer", fmt::format("{}, vocabulary of {}{}", kind, vocab.target,
                                      vocab.source > 0 ? fmt::format(", and of {} for sources", vocab.source) : ""))
+      .add("arithmetic", arithmetic_text(state.config), "arithmetic", arithmetic_text(state.config))
       .add("parameters", all, "parameters",
            with_separators(all) + (trained < all ? fmt::format(", {} of them trained", with_separators(trained)) : ""))
       .add("trained_parameters", trained)

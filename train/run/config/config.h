@@ -68,6 +68,9 @@ struct Config : TransformerConfig {
   // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
+  /// The arithmetic of its steps (docs/decisions/080-equal-bits.md), or several in the order of use, as in "fused,
+  /// amx"; empty: "fused" alone. No difference between training fields: it may change on resume.
+  std::string arithmetic;
   /// The names of the fields that a preset left open and nothing has set since, for fill_open_fields().
   std::set<std::string, std::less<>> open;
 };
@@ -122,8 +125,8 @@ struct Field {
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Config::*>(member); }
 };
 
-/// All fields except `corpus`, `phases` and `init_from`, in the order in which they are shown and written. Thread
-/// safety: may be called from any thread.
+/// All fields except `corpus`, `phases`, `init_from` and `arithmetic`, in the order in which they are shown and
+/// written. Thread safety: may be called from any thread.
 const std::vector<Field>& fields();
 /// The names of all fields of class `model`.
 std::vector<std::string> model_field_names();

@@ -117,6 +117,7 @@ std::vector<Phase> read_phases(const toml::node& node) {
 std::string optional_lines(const Config& config) {
   std::string text;
   if (!config.init_from.empty()) text += fmt::format("init_from = {}\n", quoted(config.init_from));
+  if (!config.arithmetic.empty()) text += fmt::format("arithmetic = {}\n", quoted(config.arithmetic));
   if (!config.phases.empty()) text += fmt::format("phases = {}\n", phases_text(config));
   return text;
 }
@@ -144,9 +145,9 @@ void apply_entry(Config& config, std::string_view key, const toml::node& node) {
     config.corpus = string_list(key, node);
   } else if (key == "phases") {
     config.phases = read_phases(node);
-  } else if (key == "init_from") {
-    check(node.is_string(), "init_from: must be a string in quotes; got {}", display_text(node));
-    config.init_from = node.as_string()->get();
+  } else if (key == "init_from" || key == "arithmetic") {
+    check(node.is_string(), "{}: must be a string in quotes; got {}", key, display_text(node));
+    (key == "init_from" ? config.init_from : config.arithmetic) = node.as_string()->get();
   } else if (const Field& field = find_field(key); field.is_list()) {
     set_list(config, field, string_list(key, node));
   } else {

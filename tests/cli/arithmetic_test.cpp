@@ -1,0 +1,98 @@
+// A run goes on in the arithmetic of its steps so far, or on request in another one, which is recorded.
+#include "tests/cli/small_run.h"
+#include "tests/files.h"
+#include "tests/train/small_checkpoint.h"
+
+#include "autograd/kernels/simd/target.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A run of 20 steps, whose checkpoint is then changed as if its steps had been computed elsewhere.
+std::string run_of(const TemporaryFolder& folder, const std::string& arithmetic) {
+  const std::string run = folder / "run";
+  const std::string text = folder.write("text", small_text());
+  require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", "20"} + kSmall));
+  Sections sections = sections_of(checkpoint(run, 20));
+  std::string& config = section(sections, "config");
+  if (!arithmetic.empty()) config += "arithmetic = '" + arithmetic + "'\n";
+  write_sections(checkpoint(run, 20), sections);
+  return run;
+}
+
+std::string arithmetic_in(const std::string& path) {
+  const std::string said = require_ok(run_maki({"inspect", path})).out;
+  const std::size_t at = said.find("arithmetic ");
+  REQUIRE(at != std::string::npos);
+  const std::string line = said.substr(at, said.find('\n', at) - at);
+  return line.substr(line.find_last_of(' ') + 1);
+}
+
+}  // namespace
+
+TEST_CASE("a run says the hash of its weights and their arithmetic, and so does inspect") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", small_text());
+  const auto train = [&](const std::string& run) {
+    return require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", "20"} + kSmall)).err;
+  };
+  const auto hash = [](const std::string& said) {
+    const std::string words = "the weights have the hash ";
+    const std::size_t at = said.find(words);
+    REQUIRE(at != std::string::npos);
+    return said.substr(at + words.size(), said.find('\n', at) - at - words.size());
+  };
+  const std::string one = hash(train(folder / "a"));
+  const std::string here(kernels::arithmetic_of(kernels::target()));
+  REQUIRE(contains(one, "; their arithmetic is " + here));
+  REQUIRE(hash(train(folder / "b")) == one);
+  REQUIRE(arithmetic_in(folder / "a") == here);
+}
+
+TEST_CASE("a run whose arithmetic this machine lacks is refused, and goes on in another one on request") {
+  const TemporaryFolder folder;
+  const std::string run = run_of(folder, "BFMMLA");
+  REQUIRE(arithmetic_in(checkpoint(run, 20)) == "BFMMLA");
+  const std::string before = read_bytes(checkpoint(run, 20));
+  const Finished refused = run_maki({"train", "--resume", run, "--max-steps", "40"});
+  REQUIRE(refused.exit_code == 2);
+  REQUIRE(contains(refused.err, "were computed in BFMMLA, which this machine"));
+  REQUIRE(contains(refused.err, "add --any-arithmetic"));
+  REQUIRE(read_bytes(checkpoint(run, 20)) == before);
+  const Finished gone_on = require_ok(run_maki({"train", "--resume", run, "--max-steps", "40", "--any-arithmetic"}));
+  const std::string here(kernels::arithmetic_of(kernels::target()));
+  REQUIRE(contains(gone_on.err, "goes on in the arithmetic " + here + " instead of BFMMLA"));
+  const std::string said = require_ok(run_maki({"inspect", checkpoint(run, 40)})).out;
+  REQUIRE(contains(said, "BFMMLA, " + here));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
+  REQUIRE(run_maki({"train", folder / "text", "--any-arithmetic"}).exit_code == 2);
+}
+
+TEST_CASE("a run goes on with the target that has the arithmetic of its steps, with the same bytes") {
+  std::string other;
+  for (const std::string& target : kernels::available_targets()) {
+    if (kernels::arithmetic_of(target) != kernels::arithmetic_of(kernels::target()) && other.empty()) other = target;
+  }
+  if (other.empty()) {
+    WARN("skipped: this build has targets of one arithmetic");
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", small_text());
+  const RunOptions there{.environment = {"MAKI_TARGET=" + other}};
+  const auto train = [&](const std::string& run, const std::string& steps) {
+    require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", steps} + kSmall, there));
+  };
+  train(folder / "whole", "40");
+  train(folder / "moved", "20");
+  const Finished gone_on = require_ok(run_maki({"train", "--resume", folder / "moved", "--max-steps", "40"}));
+  REQUIRE(contains(gone_on.err, "goes on with " + other + " instead of " + kernels::target()));
+  REQUIRE(read_bytes(checkpoint(folder / "moved", 40)) == read_bytes(checkpoint(folder / "whole", 40)));
+  REQUIRE(arithmetic_in(folder / "moved") == kernels::arithmetic_of(other));
+  // A target that the user has chosen is kept, or refused.
+  REQUIRE(run_maki({"train", "--resume", folder / "moved", "--max-steps", "50"},
+                   {.environment = {"MAKI_TARGET=" + kernels::target()}})
+              .exit_code == 2);
+}

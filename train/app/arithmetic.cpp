@@ -1,0 +1,81 @@
+#include "train/app/arithmetic.h"
+
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "autograd/core/check.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/simd/target.h"
+#include "train/app/progress.h"
+
+namespace maki {
+namespace {
+
+// What Config::arithmetic leaves out, because most runs have nothing else.
+constexpr std::string_view kUsual = "fused";
+constexpr std::string_view kBetween = ", ";
+
+}  // namespace
+
+std::string arithmetic_here(Precision precision) {
+  const std::string_view instructions = kernels::bf16_instructions();
+  if (precision == Precision::bfloat16 && !instructions.empty()) return std::string(instructions);
+  return std::string(kernels::arithmetic_of(kernels::target()));
+}
+
+std::string arithmetic_text(const Config& config) {
+  return config.arithmetic.empty() ? std::string(kUsual) : config.arithmetic;
+}
+
+std::string newest_arithmetic(const Config& config) {
+  const std::string all = arithmetic_text(config);
+  const std::size_t at = all.rfind(kBetween);
+  return at == std::string::npos ? all : all.substr(at + kBetween.size());
+}
+
+void begin_arithmetic(Config& config) {
+  config.arithmetic = arithmetic_here(config.precision);
+  if (config.arithmetic == kUsual) config.arithmetic.clear();
+}
+
+bool use_arithmetic(std::string_view arithmetic, Precision precision) {
+  if (arithmetic_here(precision) == arithmetic) return true;
+  if (const char* const given = std::getenv("MAKI_TARGET"); given != nullptr && *given != '\0') return false;
+  for (const std::string& target : kernels::available_targets()) {
+    kernels::force_target(target);
+    if (arithmetic_here(precision) == arithmetic) return true;
+  }
+  kernels::force_target("");
+  return false;
+}
+
+void go_on_in_arithmetic(Config& config, const std::string& ran_on, bool any) {
+  // An earlier version recorded "avx2" or "avx3, AVX512_BF16" in config.toml, and nothing in checkpoints.
+  if (config.arithmetic.empty() && !ran_on.empty()) {
+    const std::size_t comma = ran_on.find(kBetween);
+    config.arithmetic = comma == std::string::npos ? std::string(kernels::arithmetic_of(ran_on))
+                                                   : ran_on.substr(comma + kBetween.size());
+    if (config.arithmetic == kUsual) config.arithmetic.clear();
+  }
+  const std::string before = newest_arithmetic(config), here = arithmetic_here(config.precision);
+  if (before == here) return;
+  if (any) {
+    say(
+        fmt::format("this run goes on in the arithmetic {} instead of {}: its results stay correct but differ in the "
+                    "last bits",
+                    here, before));
+    config.arithmetic = fmt::format("{}{}{}", arithmetic_text(config), kBetween, here);
+    return;
+  }
+  const std::string best = kernels::target();
+  check(use_arithmetic(before, config.precision),
+        "arithmetic: the steps of this run were computed in {}, which this machine, with {}, does not have: results "
+        "would stay correct but differ in the last bits; to go on in {}, add `any_arithmetic`",
+        before, best, here);
+  say(
+      fmt::format("this run goes on with {} instead of {}, in the arithmetic of its steps so far; "
+                  "--any-arithmetic would take the best",
+                  kernels::target(), best));
+}
+
+}  // namespace maki
