@@ -1,9 +1,8 @@
 // A run goes on in the arithmetic of its steps so far, or on request in another one, which is recorded.
+#include "autograd/kernels/simd/target.h"
 #include "tests/cli/small_run.h"
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"
-
-#include "autograd/kernels/simd/target.h"
 
 using namespace maki;
 using namespace maki::tests;

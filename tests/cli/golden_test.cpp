@@ -111,6 +111,13 @@ double squares(const std::string& bytes) {
   return sum;
 }
 
+// A section without what the machine adds to the configuration.
+std::string without_arithmetic(std::string section) {
+  const std::size_t at = section.find("\narithmetic = ");
+  if (at != std::string::npos) section.erase(at + 1, section.find('\n', at + 1) - at);
+  return section;
+}
+
 }  // namespace
 
 TEST_CASE("golden runs can be resumed, and evaluate to the losses that they recorded") {
@@ -143,9 +150,10 @@ TEST_CASE("golden runs train on as they once did, with the same bits on every CP
     for (std::size_t i = 0; i < was.entries().size(); ++i) {
       const auto &before = was.entries()[i], &after = is.entries()[i];
       REQUIRE(before.name == after.name);
-      REQUIRE(before.length == after.length);
+      const std::string there = without_arithmetic(is.read(after.name));
+      REQUIRE(before.length == there.size());
       if (before.name != "state" && std::ranges::find(kTrained, before.name) == kTrained.end())
-        REQUIRE(was.read(before.name) == is.read(before.name));
+        REQUIRE(was.read(before.name) == there);
     }
     // Made with AVX2, and checked under emulation with AVX-512 and NEON.
     if (maki::kernels::arithmetic_of(maki::kernels::target()) == "fused") REQUIRE(bits_of(is) == bits[run.name]);

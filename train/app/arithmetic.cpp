@@ -15,6 +15,15 @@ namespace {
 constexpr std::string_view kUsual = "fused";
 constexpr std::string_view kBetween = ", ";
 
+// An earlier version recorded only "amx" or "avx3, AVX512_BF16", in Config::target, and its runs could go on anywhere.
+// Empty for any other run.
+std::string recorded_by_an_earlier_version(const std::string& target) {
+  const std::size_t comma = target.find(kBetween);
+  if (comma != std::string::npos) return target.substr(comma + kBetween.size());
+  const std::string_view arithmetic = kernels::arithmetic_of(target);
+  return arithmetic == kUsual ? "" : std::string(arithmetic);
+}
+
 }  // namespace
 
 std::string arithmetic_here(Precision precision) {
@@ -50,22 +59,17 @@ bool use_arithmetic(std::string_view arithmetic, Precision precision) {
 }
 
 void go_on_in_arithmetic(Config& config, const std::string& ran_on, bool any) {
-  // An earlier version recorded "avx2" or "avx3, AVX512_BF16" in config.toml, and nothing in checkpoints.
-  if (config.arithmetic.empty() && !ran_on.empty()) {
-    const std::size_t comma = ran_on.find(kBetween);
-    config.arithmetic = comma == std::string::npos ? std::string(kernels::arithmetic_of(ran_on))
-                                                   : ran_on.substr(comma + kBetween.size());
-    if (config.arithmetic == kUsual) config.arithmetic.clear();
-  }
-  const std::string before = newest_arithmetic(config), here = arithmetic_here(config.precision);
+  const std::string here = arithmetic_here(config.precision), all = arithmetic_text(config);
+  const std::string earlier = config.arithmetic.empty() ? recorded_by_an_earlier_version(ran_on) : "";
+  const std::string before = earlier.empty() ? newest_arithmetic(config) : earlier;
+  if (!earlier.empty()) begin_arithmetic(config);
   if (before == here) return;
-  if (any) {
-    say(
-        fmt::format("this run goes on in the arithmetic {} instead of {}: its results stay correct but differ in the "
-                    "last bits",
+  if (any || !earlier.empty()) {
+    if (earlier.empty()) config.arithmetic = fmt::format("{}{}{}", all, kBetween, here);
+    return say(
+        fmt::format("this run goes on in the arithmetic {} instead of {}: its results stay correct but differ in "
+                    "the last bits",
                     here, before));
-    config.arithmetic = fmt::format("{}{}{}", arithmetic_text(config), kBetween, here);
-    return;
   }
   const std::string best = kernels::target();
   check(use_arithmetic(before, config.precision),
