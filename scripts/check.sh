@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, clang-tidy on
-# all sources, the fuzz targets for a minute each, ARM64 under emulation, the fast tier in other releases of Debian and
-# Ubuntu, all sources compiled for macOS, the packages in a clean system, several processes with both MPI libraries and a
+# all sources, the fuzz targets for a minute each, AVX-512 and ARM64 under emulation, the fast tier in other releases of Debian
+# and Ubuntu, all sources compiled for macOS, the packages in a clean system, several processes with both MPI libraries and a
 # build without them, and faults in the code, 200 of which are drawn. Takes hours on two cores.
 # scripts/test.sh is the fast tier.
 #
-#   scripts/check.sh [PART…]      default: release clang asan tsan tidy fuzz arm64 systems macos packages ranks mutants
+#   scripts/check.sh [PART…]      default: release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks mutants
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz arm64 systems macos packages ranks mutants
+[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks mutants
 bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
 for part in "$@"; do
   echo "== $part"
   case $part in
     tidy) scripts/tidy.sh --all ;;
     fuzz) scripts/fuzz.sh all 60 ;;
-    arm64 | systems | macos) "scripts/$part.sh" ;;
+    avx512 | arm64 | systems | macos) "scripts/$part.sh" ;;
     packages) scripts/check_packages.sh ;;
     ranks)
       bash scripts/setup.sh catch2 libopenmpi-dev openmpi-bin libmpich-dev mpich
