@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <new>
 #include <unistd.h>
 
 #include "data/io/os.h"
@@ -42,16 +43,16 @@ std::size_t occupy_slot(const std::string& path) {
 bool may_be_directory(int error) { return error == EISDIR || error == EPERM; }
 
 // Removes a file, or a directory with all that it contains. Symbolic links are not followed. Returns whether it is
-// gone.
-bool remove_with_contents(FileSystem& fs, const std::filesystem::path& path) {
-  if (fs.unlink(path.string()) == 0 || errno == ENOENT) return true;
+// gone. Allocates no memory for a file.
+bool remove_with_contents(FileSystem& fs, const std::string& path) {
+  if (fs.unlink(path) == 0 || errno == ENOENT) return true;
   if (!may_be_directory(errno)) return false;
   std::error_code error;
-  std::vector<std::filesystem::path> entries;
+  std::vector<std::string> entries;
   for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
-    entries.push_back(at->path());
-  for (const std::filesystem::path& entry : entries) remove_with_contents(fs, entry);
-  return fs.rmdir(path.string()) == 0;
+    entries.push_back(at->path().string());
+  for (const std::string& entry : entries) remove_with_contents(fs, entry);
+  return fs.rmdir(path) == 0;
 }
 
 // The same with functions that a signal handler may call.
@@ -90,7 +91,13 @@ void Temporary::keep() {
 
 bool Temporary::remove() {
   if (!owned_) return true;
-  const bool gone = remove_with_contents(fs_, path_);
+  bool gone = false;
+  try {
+    gone = remove_with_contents(fs_, path_);
+  } catch (const std::bad_alloc&) {
+    remove_tree(AT_FDCWD, path_.c_str());
+    gone = access(path_.c_str(), F_OK) != 0;
+  }
   keep();
   return gone;
 }

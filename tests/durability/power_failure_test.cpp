@@ -54,8 +54,8 @@ struct Outcome {
 };
 
 struct Extent {
-  /// Disks that are looked at after each number of calls from `first`: each combination once, and then again with other
-  /// sectors and other garbage.
+  /// Disks that are looked at after each number of calls from `first`: each combination once, or so many of them; and
+  /// then again with other sectors and other garbage.
   std::uint64_t disks;
   /// The scenario goes on from the first disk of those on which a user finds the same, and from each of this number; 0:
   /// from none.
@@ -73,7 +73,7 @@ Outcome fail_power(const Trace& trace, const Scenario& scenario, const Extent& e
     const std::uint64_t all = failures.combinations(calls);
     const std::uint64_t disks = failures.is_drawn(calls) ? extent.disks : std::min(extent.disks, all);
     for (std::uint64_t i = 0; i < disks; ++i) {
-      const std::uint64_t combination = i < all ? i : random() % all, seed = first_seed() + i / all;
+      const std::uint64_t combination = all <= disks && i < all ? i : random() % all, seed = first_seed() + i / all;
       const Tree left = failures.after(calls, combination, seed);
       const bool is_new = seen.insert(hash_of(left)).second;
       outcome.states += is_new;
