@@ -65,7 +65,7 @@ fresh() { rm -rf "$1" && mkdir -p "$1"; }
 settle() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 
 package_deb() {
-  bash scripts/setup.sh libopenmpi-dev openmpi-bin dpkg-dev
+  bash scripts/setup.sh libopenmpi-dev openmpi-bin dpkg-dev file
   cmake --preset release --log-level=WARNING -B build/deb -DCMAKE_INSTALL_PREFIX=/usr -DMAKI_HOST_ONLY=OFF -DCMAKE_UNITY_BUILD=ON \
     -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF >/dev/null
   build build/deb
