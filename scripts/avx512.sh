@@ -40,6 +40,7 @@ export PATH=/bin TMPDIR=/tmp MAKI_TARGET=avx3 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=
 # The loader would save registers with XSAVEC when it binds a function at its first call.
 export LD_BIND_NOW=1
 sh /tests && echo "avx512.sh: passed"
+sleep 1  # until the console has written it
 poweroff -f
 END
 chmod +x "$work/root/init"

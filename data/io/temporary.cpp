@@ -55,7 +55,7 @@ bool remove_with_contents(FileSystem& fs, const std::string& path) {
   return fs.rmdir(path) == 0;
 }
 
-// The same with functions that a signal handler may call.
+// Removes an entry of a directory, with all that it contains, by functions that a signal handler may call.
 void remove_tree(int parent, const char* name) {
   if (unlinkat(parent, name, 0) == 0 || !may_be_directory(errno)) return;
   const int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

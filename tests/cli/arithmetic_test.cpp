@@ -1,4 +1,4 @@
-// A run goes on in the arithmetic of its steps so far, or on request in another one, which is recorded.
+// A run continues in the arithmetic of its steps so far, or on request in another one, which is recorded.
 #include "autograd/kernels/simd/target.h"
 #include "tests/cli/small_run.h"
 #include "tests/files.h"
@@ -9,14 +9,16 @@ using namespace maki::tests;
 
 namespace {
 
-// A run of 20 steps, whose checkpoint is then changed as if its steps had been computed elsewhere.
-std::string run_of(const TemporaryFolder& folder, const std::string& arithmetic) {
+// Float32 is computed in it nowhere.
+const std::string kElsewhere = "BFMMLA";
+
+// A run of 20 steps, whose checkpoint is then changed as if they had been computed elsewhere.
+std::string run_from_elsewhere(const TemporaryFolder& folder) {
   const std::string run = folder / "run";
   const std::string text = folder.write("text", small_text());
   require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", "20"} + kSmall));
   Sections sections = sections_of(checkpoint(run, 20));
-  std::string& config = section(sections, "config");
-  if (!arithmetic.empty()) config += "arithmetic = '" + arithmetic + "'\n";
+  section(sections, "config") += "arithmetic = '" + kElsewhere + "'\n";
   write_sections(checkpoint(run, 20), sections);
   return run;
 }
@@ -38,38 +40,38 @@ TEST_CASE("a run says the hash of its weights and their arithmetic, and so does 
     return require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", "20"} + kSmall)).err;
   };
   const auto hash = [](const std::string& said) {
-    const std::string words = "the weights have the hash ";
+    const std::string words = "hash of the weights: ";
     const std::size_t at = said.find(words);
     REQUIRE(at != std::string::npos);
     return said.substr(at + words.size(), said.find('\n', at) - at - words.size());
   };
   const std::string one = hash(train(folder / "a"));
   const std::string here(kernels::arithmetic_of(kernels::target()));
-  REQUIRE(contains(one, "; their arithmetic is " + here));
+  REQUIRE(contains(one, " (arithmetic: " + here + ")"));
   REQUIRE(hash(train(folder / "b")) == one);
   REQUIRE(arithmetic_in(folder / "a") == here);
 }
 
-TEST_CASE("a run whose arithmetic this machine lacks is refused, and goes on in another one on request") {
+TEST_CASE("a run whose arithmetic this machine lacks is refused, and continues in another one on request") {
   const TemporaryFolder folder;
-  const std::string run = run_of(folder, "BFMMLA");
-  REQUIRE(arithmetic_in(checkpoint(run, 20)) == "BFMMLA");
+  const std::string run = run_from_elsewhere(folder);
+  REQUIRE(arithmetic_in(checkpoint(run, 20)) == kElsewhere);
   const std::string before = read_bytes(checkpoint(run, 20));
   const Finished refused = run_maki({"train", "--resume", run, "--max-steps", "40"});
   REQUIRE(refused.exit_code == 2);
-  REQUIRE(contains(refused.err, "were computed in BFMMLA, which this machine"));
+  REQUIRE(contains(refused.err, "were computed in " + kElsewhere + ", which this machine"));
   REQUIRE(contains(refused.err, "add --any-arithmetic"));
   REQUIRE(read_bytes(checkpoint(run, 20)) == before);
-  const Finished gone_on = require_ok(run_maki({"train", "--resume", run, "--max-steps", "40", "--any-arithmetic"}));
+  const Finished continued = require_ok(run_maki({"train", "--resume", run, "--max-steps", "40", "--any-arithmetic"}));
   const std::string here(kernels::arithmetic_of(kernels::target()));
-  REQUIRE(contains(gone_on.err, "goes on in the arithmetic " + here + " instead of BFMMLA"));
+  REQUIRE(contains(continued.err, "continues in the arithmetic " + here + " instead of " + kElsewhere));
   const std::string said = require_ok(run_maki({"inspect", checkpoint(run, 40)})).out;
-  REQUIRE(contains(said, "BFMMLA, " + here));
+  REQUIRE(contains(said, kElsewhere + ", " + here));
   require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
   REQUIRE(run_maki({"train", folder / "text", "--any-arithmetic"}).exit_code == 2);
 }
 
-TEST_CASE("a run goes on with the target that has the arithmetic of its steps, with the same bytes") {
+TEST_CASE("a run continues with the target that has the arithmetic of its steps, with the same bytes") {
   std::string other;
   for (const std::string& target : kernels::available_targets()) {
     if (kernels::arithmetic_of(target) != kernels::arithmetic_of(kernels::target()) && other.empty()) other = target;
@@ -86,8 +88,8 @@ TEST_CASE("a run goes on with the target that has the arithmetic of its steps, w
   };
   train(folder / "whole", "40");
   train(folder / "moved", "20");
-  const Finished gone_on = require_ok(run_maki({"train", "--resume", folder / "moved", "--max-steps", "40"}));
-  REQUIRE(contains(gone_on.err, "goes on with " + other + " instead of " + kernels::target()));
+  const Finished continued = require_ok(run_maki({"train", "--resume", folder / "moved", "--max-steps", "40"}));
+  REQUIRE(contains(continued.err, "continues with " + other + " instead of " + kernels::target()));
   REQUIRE(read_bytes(checkpoint(folder / "moved", 40)) == read_bytes(checkpoint(folder / "whole", 40)));
   REQUIRE(arithmetic_in(folder / "moved") == kernels::arithmetic_of(other));
   // A target that the user has chosen is kept, or refused.

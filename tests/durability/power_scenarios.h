@@ -15,7 +15,7 @@ struct Scenario {
   std::string name;
   std::function<void(const std::string& folder)> prepare;  ///< what was there before; may be empty
   std::function<void(const std::string& folder, RecordedDisk& disk)> act;
-  /// Goes on after a power failure and returns what is wrong; empty: nothing.
+  /// Continues after a power failure and returns what is wrong; empty: nothing.
   std::function<std::string(const std::string& folder)> recover;
   /// What must hold of the files after any power failure, besides Promises; returns what does not.
   std::function<std::string(const Tree& left)> also;

@@ -251,13 +251,16 @@ void PowerFailures::advance(std::size_t calls) {
   if (at_ == calls) return;
   at_ = calls;
   durable_ = before_;
-  pending_.clear();
+  later_.clear();
+  pending_ = 0;
   unsynced_.clear();
   for (std::size_t i = 0; i < calls; ++i) {
-    if (durable_from_[i] <= calls) {
+    const bool durable = durable_from_[i] <= calls, binds = calls_[i].kind == DiskCall::Kind::bind;
+    if (binds && (!durable || pending_ > 0)) {
+      later_.push_back(i);
+      pending_ += !durable;
+    } else if (durable) {
       carry_out(calls_[i], durable_);
-    } else if (calls_[i].kind == DiskCall::Kind::bind) {
-      pending_.push_back(i);
     } else if (calls_[i].kind == DiskCall::Kind::write) {
       unsynced_[calls_[i].file].push_back(i);
     }
@@ -298,9 +301,9 @@ std::string left_of(const std::string& old, const std::string& now, Fate fate, s
 std::uint64_t PowerFailures::combinations(std::size_t calls) {
   advance(calls);
   std::uint64_t all = 1;
-  for (std::size_t i = 0; i < pending_.size(); ++i) all *= 2;
+  for (std::size_t i = 0; i < pending_; ++i) all *= 2;
   for (std::size_t i = 0; i < unsynced_.size(); ++i) all *= kFates;
-  if (pending_.size() + 3 * unsynced_.size() > 62) throw std::logic_error("too many calls are not durable");
+  if (pending_ + 3 * unsynced_.size() > 62) throw std::logic_error("too many calls are not durable");
   return all;
 }
 
@@ -312,9 +315,10 @@ bool PowerFailures::is_drawn(std::size_t calls) {
 Tree PowerFailures::after(std::size_t calls, std::uint64_t combination, std::uint64_t seed) {
   advance(calls);
   Disk disk = durable_;
-  for (const std::size_t call : pending_) {
-    if (combination % 2 == 1) carry_out(calls_[call], disk);
-    combination /= 2;
+  for (const std::size_t call : later_) {
+    const bool durable = durable_from_[call] <= calls;
+    if (durable || combination % 2 == 1) carry_out(calls_[call], disk);
+    if (!durable) combination /= 2;
   }
   for (const auto& [file, writes] : unsynced_) {
     auto& bytes = disk[static_cast<std::size_t>(file)].bytes;

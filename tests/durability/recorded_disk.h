@@ -64,15 +64,15 @@ class RecordedDisk final : public FileSystem {
   /// What is below `root` now is durable.
   explicit RecordedDisk(std::string root);
 
-  /// The caller reports now that what it did is done: it must survive whatever happens from here on. So does whoever
-  /// makes another file, because what came before is done then.
+  /// Whatever was done before must survive what happens from here on: the caller reports it as done. Making another
+  /// file acknowledges as well.
   void acknowledge();
   /// The process dies when it has made this many calls that are recorded: the next one throws Crash, and none has an
   /// effect from then on, until another process begins.
   void die_after(std::size_t calls) { dies_after_ = calls; }
   void begin_process() { dead_ = false, dies_after_ = SIZE_MAX; }
   const std::vector<DiskCall>& calls() const { return calls_; }
-  const Disk& before() const { return before_; }  ///< the first call
+  const Disk& before() const { return before_; }  ///< as it was before the first call
   const Disk& now() const { return now_; }
 
   int open(const std::string& path, int flags, mode_t mode) override;
@@ -128,7 +128,6 @@ class PowerFailures {
   /// What is left in one of these cases.
   Tree after(std::size_t calls, std::uint64_t combination, std::uint64_t seed);
   std::size_t size() const { return calls_.size(); }
-  const std::vector<DiskCall>& calls() const { return calls_; }
 
  private:
   void advance(std::size_t calls);
@@ -138,8 +137,10 @@ class PowerFailures {
   Disk before_;
   // Those after the calls that were asked for last.
   std::size_t at_ = SIZE_MAX;
-  Disk durable_;
-  std::vector<std::size_t> pending_;                  // calls that bind
+  Disk durable_;  // without what is in `later_`
+  // The calls that bind, from the first on that is not durable: a durable one after it may bind the same name.
+  std::vector<std::size_t> later_;
+  std::size_t pending_ = 0;                           // those in `later_` that are not durable
   std::map<int, std::vector<std::size_t>> unsynced_;  // calls that write, by file
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kUsual = "fused";
 constexpr std::string_view kBetween = ", ";
 
-// An earlier version recorded only "amx" or "avx3, AVX512_BF16", in Config::target, and its runs could go on anywhere.
+// An earlier version recorded only "amx" or "avx3, AVX512_BF16", in Config::target, and its runs may continue anywhere.
 // Empty for any other run.
 std::string recorded_by_an_earlier_version(const std::string& target) {
   const std::size_t comma = target.find(kBetween);
@@ -58,7 +58,7 @@ bool use_arithmetic(std::string_view arithmetic, Precision precision) {
   return false;
 }
 
-void go_on_in_arithmetic(Config& config, const std::string& ran_on, bool any) {
+void keep_arithmetic(Config& config, const std::string& ran_on, bool any) {
   const std::string here = arithmetic_here(config.precision), all = arithmetic_text(config);
   const std::string earlier = config.arithmetic.empty() ? recorded_by_an_earlier_version(ran_on) : "";
   const std::string before = earlier.empty() ? newest_arithmetic(config) : earlier;
@@ -67,17 +67,17 @@ void go_on_in_arithmetic(Config& config, const std::string& ran_on, bool any) {
   if (any || !earlier.empty()) {
     if (earlier.empty()) config.arithmetic = fmt::format("{}{}{}", all, kBetween, here);
     return say(
-        fmt::format("this run goes on in the arithmetic {} instead of {}: its results stay correct but differ in "
+        fmt::format("this run continues in the arithmetic {} instead of {}: its results stay correct but differ in "
                     "the last bits",
                     here, before));
   }
   const std::string best = kernels::target();
   check(use_arithmetic(before, config.precision),
         "arithmetic: the steps of this run were computed in {}, which this machine, with {}, does not have: results "
-        "would stay correct but differ in the last bits; to go on in {}, add `any_arithmetic`",
+        "would stay correct but differ in the last bits; to continue in {}, add `any_arithmetic`",
         before, best, here);
   say(
-      fmt::format("this run goes on with {} instead of {}, in the arithmetic of its steps so far; "
+      fmt::format("this run continues with {} instead of {}, in the arithmetic of its steps so far; "
                   "--any-arithmetic would take the best",
                   kernels::target(), best));
 }

@@ -23,10 +23,10 @@ void begin_arithmetic(Config& config);
 /// this machine has none, or if MAKI_TARGET names a target with another one.
 bool use_arithmetic(std::string_view arithmetic, Precision precision);
 
-/// Lets a run go on in the arithmetic of its newest steps, if need be on another target than the best, and says so.
-/// If this machine has no such target, throws Error; but with `any` the run goes on with the best target in any case,
+/// Lets a run continue in the arithmetic of its newest steps, if need be on another target than the best, and says so.
+/// If this machine has no such target, throws Error; but with `any` the run continues with the best target in any case,
 /// and if its arithmetic is another one, that is said and recorded. So does a run of an earlier version, of which only
 /// Config::target, `ran_on`, is known.
-void go_on_in_arithmetic(Config& config, const std::string& ran_on, bool any);
+void keep_arithmetic(Config& config, const std::string& ran_on, bool any);
 
 }  // namespace maki

@@ -118,7 +118,7 @@ int resume_run(const TrainOptions& options) {
     return 0;
   }
 
-  go_on_in_arithmetic(config, ran_on, options.any_arithmetic);
+  keep_arithmetic(config, ran_on, options.any_arithmetic);
   use_threads(config);
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved

@@ -69,7 +69,7 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
     }
   }();
   if (end == SessionEnd::finished)
-    console.on_note(fmt::format("the weights have the hash {}; their arithmetic is {}", hash_of_values(trainer.store()),
+    console.on_note(fmt::format("hash of the weights: {} (arithmetic: {})", hash_of_values(trainer.store()),
                                 arithmetic_text(config)));
   keep_quiet(false);  // what follows is the result of the run: how to go on
   const std::string path = shell_quote(run.path());

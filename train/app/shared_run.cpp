@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
 #include "data/io/error.h"
 #include "data/io/hash.h"
 #include "data/io/number.h"
@@ -212,8 +211,10 @@ int follow_shared_runs() {
     const Start start = announced<Start>();
     const Config config = config_of(start.config);
     check(message == Announcement::timing || use_arithmetic(newest_arithmetic(config), config.precision),
-          "ranks: all must have the arithmetic {} of this run; {} has not", newest_arithmetic(config),
-          kernels::target());
+          "ranks: all must compute in the arithmetic of this run, {}; a machine has only {}; leave it out, or resume "
+          "with "
+          "`any_arithmetic`",
+          newest_arithmetic(config), arithmetic_here(config.precision));
     const std::unique_ptr<Task> random = message == Announcement::timing
                                              ? random_task_to_time(config, {start.target, start.source, start.classes})
                                              : nullptr;

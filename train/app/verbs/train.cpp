@@ -49,7 +49,7 @@ void add_train(const Command& command) {
       "start a new phase of the learning-rate schedule, which ends at --max-steps; --learning-rate, --min-lr "
       "and --warmup-steps describe it; needs --resume");
   command.add_flag("--any-arithmetic", options->any_arithmetic,
-                   "go on with the fastest instructions of this machine, even if they change the last bits of the "
+                   "continue with the fastest instructions of this machine, even if they change the last bits of the "
                    "results; needs --resume");
   command.add_option("--init-from", options->init_from, "RUN",
                      "start a new run with the weights of this run or checkpoint");

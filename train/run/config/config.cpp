@@ -175,6 +175,18 @@ void check_learning_rates(const Config& c) {
   }
 }
 
+// It is shown on terminals, so it must not hold control characters.
+void check_arithmetic(const std::string& names) {
+  constexpr std::size_t kMaxArithmeticBytes = 200;  // a dozen names
+  const bool is_words = std::ranges::all_of(names, [](unsigned char each) {
+    return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') ||
+           each == '_' || each == ',' || each == ' ';
+  });
+  check(is_words && names.size() <= kMaxArithmeticBytes,
+        "arithmetic: must be names such as fused or amx, with commas between them; got {}",
+        truncate_for_message(names));
+}
+
 }  // namespace
 
 void validate(const Config& c) {
@@ -188,14 +200,7 @@ void validate(const Config& c) {
   check_learning_rates(c);
   check(c.init_from.empty() || is_hash(c.init_from),
         "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
-  constexpr std::size_t kMaxArithmeticBytes = 200;  // a dozen names
-  const bool is_words = std::ranges::all_of(c.arithmetic, [](unsigned char each) {
-    return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') ||
-           each == '_' || each == ',' || each == ' ';
-  });
-  check(is_words && c.arithmetic.size() <= kMaxArithmeticBytes,
-        "arithmetic: must be names such as fused or amx, with commas between them; got {}",
-        truncate_for_message(c.arithmetic));
+  check_arithmetic(c.arithmetic);
   check_paths(c);
 }
 
