@@ -2,15 +2,20 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 
 namespace maki {
 
 Descriptor::Descriptor(FileSystem& fs, const std::string& path, int flags, Thrower error)
-    : Descriptor(fs, path, Opened{retry([&] { return fs.open(path, flags, 0644); })}, error) {}
+    : fs_(fs), path_(path), error_(error), number_(retry([&] { return fs.open(path, flags, 0644); })) {
+  require(number_ >= 0, "cannot be opened");
+}
 
-Descriptor::Descriptor(FileSystem& fs, const std::string& path, Opened opened, Thrower error)
+Descriptor::Descriptor(FileSystem& fs, const std::string& path, Opened opened, Thrower error) try
     : fs_(fs), path_(path), error_(error), number_(opened.number) {
   require(number_ >= 0, "cannot be opened");
+} catch (const std::bad_alloc&) {
+  if (opened.number >= 0) fs.close(opened.number);
 }
 
 Descriptor::~Descriptor() {

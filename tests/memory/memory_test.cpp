@@ -1,10 +1,6 @@
-// A training step after the second allocates no memory: operator new, malloc and its relatives, and mmap are hooked in
-// this executable, on every thread. Nor does the resident memory of the process grow.
-#include <atomic>
+// A training step after the second allocates no memory. Nor does the resident memory of the process grow.
 #include <cstdlib>
-#include <dlfcn.h>
 #include <fstream>
-#include <new>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,71 +9,12 @@
 #include "nn/models/seq2seq.h"
 #include "optim/adam.h"
 #include "tests/catch.h"
+#include "tests/memory/allocations.h"
 #include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
 
-namespace {
-
-std::atomic<bool> counting = false;
-std::atomic<int> news = 0, mallocs = 0, mmaps = 0;
-
-void count(std::atomic<int>& calls) {
-  if (counting.load(std::memory_order_relaxed)) ++calls;
-}
-
-}  // namespace
-
-// glibc's allocator under the names that it exports for interposers.
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-void __libc_free(void*);
-
-void* malloc(std::size_t size) {
-  count(mallocs);
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t n, std::size_t size) {
-  count(mallocs);
-  return __libc_calloc(n, size);
-}
-void* realloc(void* p, std::size_t size) {
-  count(mallocs);
-  return __libc_realloc(p, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  count(mallocs);
-  return __libc_memalign(alignment, size);
-}
-void* memalign(std::size_t alignment, std::size_t size) {
-  count(mallocs);
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** p, std::size_t alignment, std::size_t size) {
-  count(mallocs);
-  *p = __libc_memalign(alignment, size);
-  return *p == nullptr ? ENOMEM : 0;
-}
-void* mmap(void* address, std::size_t length, int protection, int flags, int descriptor, off_t offset) noexcept {
-  count(mmaps);
-  using Mmap = void* (*)(void*, std::size_t, int, int, int, off_t);
-  static const auto next = reinterpret_cast<Mmap>(dlsym(RTLD_NEXT, "mmap"));
-  return next(address, length, protection, flags, descriptor, offset);
-}
-}
-
-void* operator new(std::size_t size) {
-  count(news);
-  void* const p = __libc_malloc(size == 0 ? 1 : size);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-void operator delete(void* p) noexcept { __libc_free(p); }
-void operator delete(void* p, std::size_t) noexcept { __libc_free(p); }
-
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
 
@@ -111,8 +48,7 @@ std::int64_t resident_bytes() {
 }  // namespace
 
 TEST_CASE("the hooks count each kind of allocation") {
-  counting = true;
-  news = mallocs = mmaps = 0;
+  begin_counting();
   const auto seen = [](void* p) {  // keeps the compiler from removing unused allocations
     void* volatile kept = p;
     return kept;
@@ -121,10 +57,10 @@ TEST_CASE("the hooks count each kind of allocation") {
   std::free(seen(std::malloc(1)));
   std::free(seen(std::aligned_alloc(64, 64)));
   munmap(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
-  counting = false;
-  REQUIRE(news == 1);
-  REQUIRE(mallocs == 2);
-  REQUIRE(mmaps == 1);
+  const Allocations made = end_counting();
+  REQUIRE(made.news == 1);
+  REQUIRE(made.mallocs == 2);
+  REQUIRE(made.mmaps == 1);
 }
 
 TEST_CASE("after two steps a training step allocates no memory") {
@@ -136,16 +72,15 @@ TEST_CASE("after two steps a training step allocates no memory") {
     config.dtype = dtype;
     config.optimizer = optimizer;
     const Dataset data = dataset_of(config);
-    tests::TextTrainer trainer(config, data);
+    TextTrainer trainer(config, data);
     for (int step = 0; step < 2; ++step) REQUIRE(trainer.step().has_value());
-    news = mallocs = mmaps = 0;
-    counting = true;
+    begin_counting();
     for (int step = 0; step < 5; ++step) trainer.step();
-    counting = false;
+    const Allocations made = end_counting();
     INFO("n_embd " << n_embd << ", block_size " << block_size << ", " << to_string(dtype) << ", " << optimizer);
-    CHECK(news == 0);
-    CHECK(mallocs == 0);
-    CHECK(mmaps == 0);
+    CHECK(made.news == 0);
+    CHECK(made.mallocs == 0);
+    CHECK(made.mmaps == 0);
   }
 }
 
@@ -168,13 +103,12 @@ void require_no_allocation(const C& config, const Batch& batch) {
     optimizer.step(1e-3);
   };
   for (int i = 0; i < 2; ++i) step();
-  news = mallocs = mmaps = 0;
-  counting = true;
+  begin_counting();
   for (int i = 0; i < 3; ++i) step();
-  counting = false;
-  CHECK(news == 0);
-  CHECK(mallocs == 0);
-  CHECK(mmaps == 0);
+  const Allocations made = end_counting();
+  CHECK(made.news == 0);
+  CHECK(made.mallocs == 0);
+  CHECK(made.mmaps == 0);
 }
 
 }  // namespace
@@ -194,7 +128,7 @@ TEST_CASE("after two steps a training step of an encoder or of an encoder-decode
 TEST_CASE("resident memory is constant over a thousand steps") {
   const Config config = config_of(16, 16);
   const Dataset data = dataset_of(config);
-  tests::TextTrainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int step = 0; step < 20; ++step) trainer.step();
   const std::int64_t before = resident_bytes();
   for (int step = 0; step < 1000; ++step) trainer.step();
