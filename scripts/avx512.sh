@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-bash scripts/setup.sh catch2 librapidcheck-dev bochs bochs-term bochsbios isolinux syslinux-common xorriso busybox-static cpio
+bash scripts/setup.sh catch2 librapidcheck-dev bochs bochsbios isolinux syslinux-common xorriso busybox-static cpio
 build=${MAKI_BUILD:-}
 if [ -z "$build" ]; then
   build=build/release
@@ -25,6 +25,7 @@ copy() { mkdir -p "$work/root$(dirname "$1")" && cp -rL "$1" "$work/root$1"; }
 tests=$PWD/$build/tests
 maki=$PWD/$build/train/maki
 copy "$PWD/tests/golden"
+copy "$PWD/tests/fixtures"
 for file in "$maki" "$tests"/maki_tests_{kernels,ops,cli}; do
   copy "$file"
   strip "$work/root$file"
@@ -64,7 +65,7 @@ cpu: model=corei7_skylake_x, ips=100000000
 memory: guest=2048, host=2048
 romimage: file=/usr/share/bochs/BIOS-bochs-latest
 vgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest
-display_library: term
+display_library: rfb, options="timeout=0"
 ata0-master: type=cdrom, path=$here/boot.iso, status=inserted
 boot: cdrom
 com1: enabled=1, mode=file, dev=$here/console
@@ -72,9 +73,9 @@ log: $here/log
 panic: action=fatal
 clock: sync=none
 END
-  # Debian's Bochs starts in its debugger and draws on a terminal.
+  # Debian's Bochs starts in its debugger.
   echo c >"$here/commands"
-  TERM=xterm timeout 5400 script -qfc "bochs -q -f $here/bochsrc -rc $here/commands" /dev/null </dev/null >/dev/null || true
+  timeout 5400 bochs -q -f "$here/bochsrc" -rc "$here/commands" </dev/null >/dev/null 2>&1 || true
 }
 
 # Runs the tests of a program one by one. One that takes longer than 0.3 seconds of this clock, a billion instructions, is
