@@ -283,10 +283,10 @@ struct RecordAccess {
     Tape* const tape = Tape::current();
     if (tape == nullptr) return Observing::tell(name, inputs, outputs);
     check(!tape->running_, "{}: called while the tape that records it runs backward; end the Recording first", name);
+    if (tape->observer_) tape->observer_({name, false, tape->size(), inputs, outputs});
     if (tape->inspecting_) {
       for (Tensor* const y : outputs) tape->inspect_tensor("output", name, *y);
     }
-    if (tape->observer_) tape->observer_({name, false, tape->size(), inputs, outputs});
     if (!tape->wants(name, inputs)) return;
     using Stored = std::remove_cvref_t<F>;
     static_assert(!std::is_lvalue_reference_v<F>, "record: pass the closure as a temporary");

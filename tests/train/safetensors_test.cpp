@@ -100,6 +100,7 @@ const std::vector<Malformed>& malformed() {
       {"more elements than a file", "{" + entry("a", "F32", "1152921504606846976", 0, 0) + "}"},
       {"more elements than a file", "{" + entry("a", "F32", "4294967296,4294967296,0", 0, 0) + "}"},
       {"more elements than a file", "{" + entry("a", "F64", "4611686018427387903,2", 0, 8) + "}", 8},
+      {"more elements than a file", "{" + entry("a", "F32", "4398046511105,4194304", 0, 8) + "}", 8},
       {"at most 16 numbers", "{" + entry("a", "U8", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", 0, 1) + "}", 1},
       {"must have 2 numbers; got 0", R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[]}})", 8},
       {"must have 2 numbers; got 1", R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8]}})", 8},
