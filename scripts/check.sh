@@ -2,15 +2,17 @@
 # The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, clang-tidy on
 # all sources, the fuzz targets for a minute each, AVX-512 and ARM64 under emulation, the fast tier in other releases of Debian
 # and Ubuntu, all sources compiled for macOS, the packages in a clean system, several processes with both MPI libraries and a
-# build without them, and faults in the code, 200 of which are drawn. Takes hours on two cores.
+# build without them, every fault at every system call, and faults in the code, 200 of which are drawn. Takes hours on two
+# cores.
 # scripts/test.sh is the fast tier.
 #
-#   scripts/check.sh [PART…]      default: release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks mutants
+#   scripts/check.sh [PART…]
+#       default: release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks calls mutants
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks mutants
+[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks calls mutants
 bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
 for part in "$@"; do
   echo "== $part"
@@ -28,6 +30,11 @@ for part in "$@"; do
       cmake --preset fast -B build/alone -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON --log-level=WARNING
       build build/alone
       ctest --test-dir build/alone -j "$(nproc)" --output-on-failure
+      ;;
+    calls)
+      cmake --preset release --log-level=WARNING
+      build build/release maki maki_tests_durability
+      MAKI_EVERY_FAULT=1 build/release/tests/maki_tests_durability "whichever system call*"
       ;;
     mutants)
       scripts/mutate.sh --listed

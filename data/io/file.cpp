@@ -82,9 +82,14 @@ std::size_t file_size(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
-bool is_directory(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
+std::filesystem::file_type file_kind(const std::string& path, Thrower error) {
+  std::error_code reason;
+  const std::filesystem::file_type kind = std::filesystem::status(path, reason).type();
+  if (reason == std::errc::too_many_symbolic_link_levels || reason == std::errc::filename_too_long)
+    return std::filesystem::file_type::not_found;
+  if (kind == std::filesystem::file_type::none)
+    error(fmt::format("{}: cannot be accessed: {}", path, reason.message()));
+  return kind;
 }
 
 std::string read_beginning(const std::string& path, std::size_t most) {

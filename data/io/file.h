@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -29,8 +30,13 @@ std::size_t file_size(const std::string& path);
 /// The first bytes of a regular file, as many as there are up to `most`; empty for anything else, which is not opened,
 /// and for a file that cannot be opened. Throws CorpusError if it cannot be read.
 std::string read_beginning(const std::string& path, std::size_t most);
-/// Whether the path is a directory or a symbolic link to one; false if it cannot be accessed.
-bool is_directory(const std::string& path);
+/// What a path leads to; not_found if to nothing, as a symbolic link in a circle or a name that is too long. Throws an
+/// error of the given type if the system cannot tell.
+std::filesystem::file_type file_kind(const std::string& path, Thrower error = throw_as<CorpusError>);
+/// Whether the path is a directory or a symbolic link to one. Throws as file_kind() does.
+inline bool is_directory(const std::string& path, Thrower error = throw_as<CorpusError>) {
+  return file_kind(path, error) == std::filesystem::file_type::directory;
+}
 
 /// How the text begins that a clone without git-lfs contains in the place of a large file, which Git LFS keeps
 /// elsewhere.

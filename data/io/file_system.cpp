@@ -66,6 +66,13 @@ bool file_exists(const std::string& path) {
   return there;
 }
 
+std::filesystem::file_type entry_kind(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type kind = std::filesystem::symlink_status(path, error).type();
+  check<CheckpointError>(kind != std::filesystem::file_type::none, "{}: cannot be accessed: {}", path, error.message());
+  return kind;
+}
+
 std::vector<std::string> file_names(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;

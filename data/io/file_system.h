@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,8 @@ std::string parent_directory(const std::string& path);
 /// Whether there is a file or directory of this path. Throws CheckpointError if the system cannot tell (permissions, a
 /// loop of symbolic links, …).
 bool file_exists(const std::string& path);
+/// What is at a path itself, which may be a symbolic link; not_found if nothing is. Throws as file_exists() does.
+std::filesystem::file_type entry_kind(const std::string& path);
 /// The names of a directory's entries, sorted by bytes; empty if there is no such directory or the path is that of a
 /// file. Throws CheckpointError if it cannot be listed.
 std::vector<std::string> file_names(const std::string& directory);

@@ -17,24 +17,35 @@ namespace {
 namespace stdfs = std::filesystem;
 using Status = struct stat;
 
+// Requires, of an error when an input was looked up, that it means that nobody can read the input. Otherwise it might
+// be what is to be replaced.
+void require_unreadable(const std::string& path, int error) {
+  const bool unreadable = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES;
+  check<CheckpointError>(unreadable, "{}: cannot be accessed: {}", path, std::strerror(error));
+}
+
 bool is_at(const std::string& path, const Status& file) {
   Status status = {};
-  return stat(path.c_str(), &status) == 0 && is_same_file(status, file);
+  if (stat(path.c_str(), &status) == 0) return is_same_file(status, file);
+  require_unreadable(path, errno);
+  return false;
+}
+
+// What is at a path; nullopt if nothing is.
+std::optional<Status> status_of(const std::string& path, int flags) {
+  Status status = {};
+  if (fstatat(AT_FDCWD, path.c_str(), &status, flags) == 0) return status;
+  const int error = errno;
+  check<CheckpointError>(error == ENOENT || error == ENOTDIR, "{}: cannot be accessed: {}", path, std::strerror(error));
+  return std::nullopt;
 }
 
 // What is at a path. If that is a symbolic link to a file or directory, `path` becomes the path of this one.
 std::optional<Status> look_up(std::string& path) {
   check(!path.empty(), "out: must name the file or directory to write");
-  Status status = {}, link = {};
-  if (stat(path.c_str(), &status) != 0) {
-    const int error = errno;
-    check<CheckpointError>(error == ENOENT || error == ENOTDIR, "{}: cannot be accessed: {}", path,
-                           std::strerror(error));
-    check(lstat(path.c_str(), &link) != 0, "{}: is a symbolic link that leads nowhere; choose another name", path);
-    return std::nullopt;
-  }
-  const bool is_link = lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
-  if (is_link && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+  const std::optional<Status> status = status_of(path, 0), link = status_of(path, AT_SYMLINK_NOFOLLOW);
+  check(status || !link, "{}: is a symbolic link that leads nowhere; choose another name", path);
+  if (status && link && S_ISLNK(link->st_mode) && (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode))) {
     std::error_code error;
     const std::string target = stdfs::canonical(path, error).string();
     check<CheckpointError>(!error, "{}: cannot be accessed: {}", path, error.message());
@@ -53,6 +64,7 @@ bool is_read_from(const Status& file, const std::string& input) {
   for (; !error && at != end; at.increment(error)) {
     if (is_at(at->path().string(), file)) return true;
   }
+  if (error) require_unreadable(input, error.value());
   return false;
 }
 
@@ -60,7 +72,10 @@ bool is_read_from(const Status& file, const std::string& input) {
 bool contains_input(const Status& directory, const std::string& input) {
   std::error_code error;
   stdfs::path path = stdfs::canonical(input, error);
-  if (error) return false;
+  if (error) {
+    require_unreadable(input, error.value());
+    return false;
+  }
   for (;; path = path.parent_path()) {
     if (is_at(path.string(), directory)) return true;
     if (path == path.parent_path()) return false;
@@ -69,13 +84,13 @@ bool contains_input(const Status& directory, const std::string& input) {
 
 // The first entry of a directory without a counterpart of the same kind in another one; empty if there is none.
 std::string first_without_counterpart(const std::string& directory, const std::string& other) {
-  std::error_code error, ignored;
+  std::error_code error;
   stdfs::recursive_directory_iterator at(directory, error), end;
   for (; !error && at != end; at.increment(error)) {
     const stdfs::path name = at->path().lexically_relative(directory);
-    const stdfs::file_type kind = at->symlink_status(ignored).type();
+    const stdfs::file_type kind = entry_kind(at->path().string());
     const bool plain = kind == stdfs::file_type::regular || kind == stdfs::file_type::directory;
-    if (!plain || stdfs::symlink_status(other / name, ignored).type() != kind) return name.string();
+    if (!plain || entry_kind((other / name).string()) != kind) return name.string();
   }
   check<CheckpointError>(!error, "{}: cannot be listed: {}", directory, error.message());
   return "";

@@ -35,6 +35,8 @@ bool holds_checkpoints(const fs::path& directory) {
   for (fs::directory_iterator at(directory / "checkpoints", error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".maki") return true;
   }
+  const bool known = !error || error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  check<CorpusError>(known, "{}: cannot be listed: {}", (directory / "checkpoints").string(), error.message());
   return false;
 }
 
@@ -48,16 +50,16 @@ bool any_matches(const std::vector<std::string>& patterns, const fs::path& relat
 // Why an entry is skipped; nullopt if it is a file to be read or a directory to descend into.
 std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
                                       const DirectoryFilter& filter) {
-  std::error_code ignored;
   if (relative.filename().string().starts_with(".")) return SkipReason::hidden;
   if (any_matches(filter.exclude, relative)) return SkipReason::excluded;
-  const bool link = entry.is_symlink(ignored);
-  if (entry.is_directory(ignored)) {
+  const bool link = entry_kind(entry.path().string()) == fs::file_type::symlink;
+  const fs::file_type kind = file_kind(entry.path().string());
+  if (kind == fs::file_type::directory) {
     if (link) return SkipReason::link;
     const bool runs = relative.filename() == "runs" || holds_checkpoints(entry.path());
     return runs ? std::optional(SkipReason::run) : std::nullopt;
   }
-  if (!entry.is_regular_file(ignored)) return link ? SkipReason::link : SkipReason::special;
+  if (kind != fs::file_type::regular) return link ? SkipReason::link : SkipReason::special;
   if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
   const std::string beginning = read_beginning(entry.path().string(), kBeginningBytes);
   if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
@@ -79,7 +81,7 @@ std::string DirectoryListing::describe_skipped() const {
 
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter) {
   DirectoryListing listing;
-  std::error_code error, ignored;
+  std::error_code error;
   fs::path path = directory;
   for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     path = at->path();
@@ -87,7 +89,7 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
     if (why) {
       at.disable_recursion_pending();
       ++listing.skipped[static_cast<std::size_t>(*why)];
-    } else if (at->is_regular_file(ignored)) {
+    } else if (!is_directory(path.string())) {
       listing.files.push_back(path.string());
     }
   }

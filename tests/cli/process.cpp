@@ -125,6 +125,7 @@ class Terminal {
   for (std::string& word : command) list.push_back(word.data());
   for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
   list.push_back(nullptr);
+  if (options.before_program) options.before_program();
   execvp(list.front(), list.data());
   _exit(127);
 }

@@ -23,6 +23,7 @@ struct RunOptions {
   bool output_to_terminal = false;            ///< standard output is that terminal, too
   std::vector<std::string> environment = {};  ///< "NAME=value" is added to ours, "NAME" removed from it
   std::function<void(pid_t)> meanwhile = {};  ///< called with the process id once the process runs
+  std::function<void()> before_program = {};  ///< called in that process immediately before it becomes maki
   std::string working_directory = {};
   std::vector<std::string> launcher = {};         ///< a program and its arguments, which starts maki: as mpirun does
   std::string output_file = {}, error_file = {};  ///< receive the output; `out` and `err` are then empty

@@ -71,7 +71,7 @@ LoadedModel ReadingOptions::open() const {
 }
 
 std::vector<std::string> inputs_of_run(const std::string& run_or_file) {
-  if (!is_directory(run_or_file)) return {run_or_file};
+  if (!is_directory(run_or_file, throw_as<CheckpointError>)) return {run_or_file};
   const RunDirectory directory(run_or_file);
   return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
 }

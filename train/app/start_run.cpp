@@ -42,7 +42,8 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   check(config.lora_rank == 0 || weights,
         "lora_rank: adapts a model that has learned already; name its run with --init-from RUN, or omit the option");
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
-  check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
+  check((config.include.empty() && config.exclude.empty()) ||
+            std::ranges::any_of(config.corpus, [](const std::string& path) { return is_directory(path); }),
         "include and exclude: apply only to the files of a directory; name a directory, or omit them");
   return config;
 }

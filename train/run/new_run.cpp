@@ -12,19 +12,10 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// What is at a path itself: a symbolic link was made by the user.
-stdfs::file_type kind_of(const std::string& path) {
-  std::error_code error;
-  const stdfs::file_type kind = stdfs::symlink_status(path, error).type();
-  check<CheckpointError>(!error || kind == stdfs::file_type::not_found, "{}: cannot be accessed: {}", path,
-                         error.message());
-  return kind;
-}
-
 // The text of a regular file as short as those that a start writes (config.toml, the longest, has a limit); nullopt if
 // it is anything else. Empty if it is gone: another start has removed or renamed it.
 std::optional<std::string> short_text(FileSystem& fs, const std::string& path) {
-  const stdfs::file_type kind = kind_of(path);
+  const stdfs::file_type kind = entry_kind(path);
   if (kind == stdfs::file_type::not_found) return "";
   if (kind != stdfs::file_type::regular) return std::nullopt;
   try {
@@ -32,7 +23,7 @@ std::optional<std::string> short_text(FileSystem& fs, const std::string& path) {
     if (const auto size = stdfs::file_size(path, unknown); !unknown && size > kMaxConfigBytes) return std::nullopt;
     return read_file_limited(fs, path, kMaxConfigBytes);
   } catch (const CheckpointError&) {
-    if (kind_of(path) == stdfs::file_type::not_found) return "";
+    if (entry_kind(path) == stdfs::file_type::not_found) return "";
     throw;
   }
 }
@@ -42,7 +33,7 @@ std::optional<std::string> short_text(FileSystem& fs, const std::string& path) {
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
-    return kind_of(path) == stdfs::file_type::directory &&
+    return entry_kind(path) == stdfs::file_type::directory &&
            std::ranges::all_of(file_names(path), is_temporary_checkpoint);
   }
   const bool known = name == ".lock" || name == "metrics.jsonl" || name == "config.toml" || name == "config.toml.tmp";

@@ -32,7 +32,7 @@ std::vector<std::string> sources_of(const std::string& run) {
 }
 
 MeasuredRun read_measured_run(const std::string& path) {
-  const bool is_run = is_directory(path);
+  const bool is_run = is_directory(path, throw_as<CheckpointError>);
   const ContainerReader file(choose_checkpoint(path, is_run ? "last" : ""));
   if (!is_run) return {path, read_state(file), {}, {}, {}};
   const RunDirectory run(path);

@@ -44,7 +44,8 @@ Json describe(const std::string& name, const RunDirectory& run) {
 }  // namespace
 
 ServedRuns::ServedRuns(const std::string& path) : path_(path) {
-  check(is_directory(path), "{}: there is no such directory; give a run, or a directory that contains runs", path);
+  check(is_directory(path, throw_as<CheckpointError>),
+        "{}: there is no such directory; give a run, or a directory that contains runs", path);
   if (RunDirectory(path).exists()) single_ = name_of(path);
   check(!paths().empty(), "{}: contains no run; train one first, with maki train", path);
 }

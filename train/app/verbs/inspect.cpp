@@ -30,7 +30,7 @@ struct InspectOptions {
 
 // Verdicts on every checkpoint of a run directory, or on the chosen one.
 std::vector<Verdict> verdicts(const InspectOptions& o) {
-  if (o.checkpoint.empty() && is_directory(o.path)) {
+  if (o.checkpoint.empty() && is_directory(o.path, throw_as<CheckpointError>)) {
     const std::vector<Verdict> list = verify_run(RunDirectory(o.path));
     check(!list.empty(), "{}: contains no checkpoint", o.path);
     return list;
@@ -117,7 +117,7 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
   std::string toml = training_toml(state.config);
   toml.pop_back();
   report.text("\n" + toml);
-  if (!o.json && is_directory(o.path)) {
+  if (!o.json && is_directory(o.path, throw_as<CheckpointError>)) {
     const RunHistory history = read_history(RunDirectory(o.path).metrics_file());
     if (const std::string curve = curve_text(history, state.best_possible_loss); !curve.empty())
       report.text("\n" + curve);
@@ -150,7 +150,8 @@ int inspect(InspectOptions& o) {
   }
   o.path = o.paths.front();
   if (o.csv) {
-    check(is_directory(o.path), "inspect: --csv prints the measurements of a run directory; got {}", o.path);
+    check(is_directory(o.path, throw_as<CheckpointError>),
+          "inspect: --csv prints the measurements of a run directory; got {}", o.path);
     print_result(measurements_csv(read_history(RunDirectory(o.path).metrics_file())));
     return 0;
   }
@@ -166,7 +167,7 @@ int inspect(InspectOptions& o) {
       "them with --tokenizer-file",
       o.path);
   const Json verified = o.verify ? verify(o) : Json();
-  const bool newest = o.checkpoint.empty() && is_directory(o.path);
+  const bool newest = o.checkpoint.empty() && is_directory(o.path, throw_as<CheckpointError>);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
   print_facts(o, file, verified);
   return 0;

@@ -32,7 +32,8 @@ std::string language_of(const ReportOptions& o) {
 std::string out_of(const ReportOptions& o, const MeasuredRun& run) {
   if (!o.out.empty()) return o.out;
   check(o.runs.size() == 1, "report: of several runs needs a file to write to; add --out FILE");
-  check(is_directory(run.path), "report: of a file needs a file to write to; add --out FILE");
+  check(is_directory(run.path, throw_as<CheckpointError>),
+        "report: of a file needs a file to write to; add --out FILE");
   return fmt::format("{}/report-{}.html", run.path, run.state.step);
 }
 

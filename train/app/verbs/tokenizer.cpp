@@ -27,7 +27,7 @@
 namespace maki {
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
-  if (path.ends_with(".maki") || (is_directory(path) && RunDirectory(path).exists())) {
+  if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
     const ContainerReader file(choose_checkpoint(path, ""));
     return load_tokenizers(read_state(file)).target;
   }

@@ -74,7 +74,8 @@ std::string corpus_kind(const Config& config) {
   const std::string& first = config.corpus.front();
   if (first.starts_with('@')) return "a built-in text";
   if (token_file_paths(config.corpus)) return "tokens";
-  if (std::ranges::any_of(config.corpus, is_directory)) return "a directory";
+  if (std::ranges::any_of(config.corpus, [](const std::string& path) { return is_directory(path); }))
+    return "a directory";
   std::error_code ignored;
   return first == "-" || std::filesystem::exists(first, ignored) ? "a file" : "";
 }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kMaxPaddingRows = 1023;
 
 std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
-  const bool directory = is_directory(path);
+  const bool directory = is_directory(path, throw_as<CheckpointError>);
   const std::string own = directory ? path + "/" + kOwnTokenizerFile : path + "." + kOwnTokenizerFile;
   if (file_exists(own)) return load_tokenizer(read_file(own));
   bool any = false;

@@ -69,7 +69,9 @@ class Spool {
         val_fraction_(val_fraction),
         documents_(val_fraction),
         alphabet_(normalization) {
-    check<CheckpointError>(temporary_.remove(), "{}: cannot be removed", temporary_.path());
+    const bool removed = temporary_.remove();
+    const int error = errno;
+    check<CheckpointError>(removed, "{}: cannot be removed: {}", temporary_.path(), std::strerror(error));
   }
 
   void begin_file() {

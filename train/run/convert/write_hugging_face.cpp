@@ -79,7 +79,7 @@ extern constinit const ModelFormat kHuggingFace = {
     .write = write_hugging_face,
     .is_directory = true,
     .reads = "directory of Hugging Face (config.json, model.safetensors)",
-    .detect = is_directory,
+    .detect = [](const std::string& path) { return is_directory(path, throw_as<CheckpointError>); },
     .open = open_hugging_face};
 
 }  // namespace maki
