@@ -6,16 +6,33 @@
 # cores.
 # scripts/test.sh is the fast tier.
 #
-#   scripts/check.sh [PART…]
-#       default: release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks calls mutants
+#   scripts/check.sh [PART…]      default: all, in the order of the table below
+#
+# Every part is tried, whatever became of the others. The table at the end says what each has tried; build/check/PART.log has
+# what it printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
-[ $# -gt 0 ] || set -- release clang asan tsan tidy fuzz avx512 arm64 systems macos packages ranks calls mutants
-bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
-for part in "$@"; do
-  echo "== $part"
+# A part, and what it shows.
+table='
+release   every promise, with kernels for all SIMD targets
+clang     the same as clang compiles it
+asan      no memory error, no leak, nothing undefined
+tsan      no data race
+tidy      no finding of clang-tidy
+fuzz      no file is trusted wrongly or ends the program
+avx512    the same bits with AVX-512
+arm64     the same bits on ARM64
+systems   the fast tier in other releases of Debian and Ubuntu
+macos     everything compiles for macOS
+packages  packages install, run and go without a trace
+ranks     the same bytes on several machines, and without MPI
+calls     nothing is lost, whichever system call fails
+mutants   the tests notice faults'
+
+try_part() {
+  local part=$1
   case $part in
     tidy) scripts/tidy.sh --all ;;
     fuzz) scripts/fuzz.sh all 60 ;;
@@ -46,6 +63,39 @@ for part in "$@"; do
       ctest --preset "$part" -j "$(nproc)"
       ;;
   esac
+}
+
+# What the output of a part says it has tried: 1,643 tests, 5,000,000 inputs.
+tried() {
+  awk -v FS='[ :(]+' '
+    /tests? failed out of/ { tests += $NF }
+    /All tests passed/ { for (i = 1; i < NF; ++i) if ($i == "in") tests += $(i + 1) }
+    /tests of kernels and ops passed/ { tests += $1 }
+    / inputs tried/ { inputs += $2 }
+    / faults were noticed/ { faults += $3 }
+    END {
+      if (tests) print tests " tests"; else if (inputs) print inputs " inputs"; else if (faults) print faults " faults"; else print "-"
+    }' "$1"
+}
+
+if [ "${1:-}" = --alone ]; then
+  try_part "$2"
+  exit
+fi
+parts=("$@")
+[ $# -gt 0 ] || mapfile -t parts < <(awk 'NF {print $1}' <<<"$table")
+for part in "${parts[@]}"; do
+  grep -q "^$part " <<<"$table" || { echo "check.sh: there is no part $part" >&2 && exit 2; }
+done
+bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
+mkdir -p build/check
+rows=() failed=0
+for part in "${parts[@]}"; do
+  what=$(awk -v part="$part" '$1 == part {sub(/^[^ ]+ +/, ""); print}' <<<"$table")
+  echo "== $part"
+  begin=$SECONDS result=passed
+  bash scripts/check.sh --alone "$part" 2>&1 | tee "build/check/$part.log" || { result=FAILED && failed=1; }
+  rows+=("$part|$what|$(tried "build/check/$part.log")|$result|$(((SECONDS - begin + 30) / 60)) min")
 done
 # A build for this machine alone computes what the one for all machines does on it.
 if [ -x build/fast/train/maki ] && [ -x build/release/train/maki ]; then
@@ -54,5 +104,14 @@ if [ -x build/fast/train/maki ] && [ -x build/release/train/maki ]; then
   for build in fast release; do
     "build/$build/train/maki" train @stories:100000 --out "$work/$build" --max-steps 20 --quiet
   done
-  cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki"
+  same=passed
+  cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki" || { same=FAILED && failed=1; }
+  rows+=("builds|the same bytes from a build for this machine alone|1 run|$same|0 min")
 fi
+
+printf '\n%-9s %-58s %-16s %-7s %s\n' part promise tried result time
+for row in "${rows[@]}"; do
+  IFS='|' read -r part what tries result time <<<"$row"
+  printf '%-9s %-58s %-16s %-7s %s\n' "$part" "$what" "$tries" "$result" "$time"
+done
+exit $failed
