@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.."
 # A part, and what it shows.
 table='
 release   every promise, with kernels for all SIMD targets
+builds    the same bytes from a build for this machine alone
 clang     the same as clang compiles it
 asan      no memory error, no leak, nothing undefined
 tsan      no data race
@@ -53,6 +54,16 @@ try_part() {
       build build/release maki maki_tests_durability
       MAKI_EVERY_FAULT=1 build/release/tests/maki_tests_durability "whichever system call*"
       ;;
+    builds)
+      work=$(mktemp -d)
+      trap 'rm -rf "$work"' EXIT
+      for preset in fast release; do
+        cmake --preset $preset --log-level=WARNING
+        build "build/$preset" maki
+        "build/$preset/train/maki" train @stories:100000 --out "$work/$preset" --max-steps 20 --quiet
+      done
+      cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki"
+      ;;
     mutants)
       scripts/mutate.sh --listed
       scripts/mutate.sh 200 --seed "$(date +%Y%m)"
@@ -73,9 +84,7 @@ tried() {
     /tests of kernels and ops passed/ { tests += $1 }
     / inputs tried/ { inputs += $2 }
     / faults were noticed/ { faults += $3 }
-    END {
-      if (tests) print tests " tests"; else if (inputs) print inputs " inputs"; else if (faults) print faults " faults"; else print "-"
-    }' "$1"
+    END { print tests ? tests " tests" : inputs ? inputs " inputs" : faults ? faults " faults" : "-" }' "$1"
 }
 
 if [ "${1:-}" = --alone ]; then
@@ -97,18 +106,6 @@ for part in "${parts[@]}"; do
   bash scripts/check.sh --alone "$part" 2>&1 | tee "build/check/$part.log" || { result=FAILED && failed=1; }
   rows+=("$part|$what|$(tried "build/check/$part.log")|$result|$(((SECONDS - begin + 30) / 60)) min")
 done
-# A build for this machine alone computes what the one for all machines does on it.
-if [ -x build/fast/train/maki ] && [ -x build/release/train/maki ]; then
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  for build in fast release; do
-    "build/$build/train/maki" train @stories:100000 --out "$work/$build" --max-steps 20 --quiet
-  done
-  same=passed
-  cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki" || { same=FAILED && failed=1; }
-  rows+=("builds|the same bytes from a build for this machine alone|1 run|$same|0 min")
-fi
-
 printf '\n%-9s %-58s %-16s %-7s %s\n' part promise tried result time
 for row in "${rows[@]}"; do
   IFS='|' read -r part what tries result time <<<"$row"

@@ -21,6 +21,14 @@ inline std::vector<std::string> reproducible_lines(const std::string& text) {
   return lines;
 }
 
+/// The reproducible lines of a text, without what a clock has measured; not the last one if it is not whole.
+inline std::string measured(const std::string& text) {
+  std::string kept;
+  for (const std::string& line : reproducible_lines(text.substr(0, text.rfind('\n') + 1)))
+    kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
+  return kept;
+}
+
 /// The lines of a metrics.jsonl, or only those of one kind.
 inline std::vector<nlohmann::json> metrics_lines(const std::string& file, const std::string& kind = "") {
   std::vector<nlohmann::json> lines;

@@ -33,14 +33,6 @@ std::function<void(pid_t)> killer(const ResumableRun& run, int step, useconds_t 
   };
 }
 
-// The measurements of a run, without its speed and its sessions.
-std::string measured(const std::string& run) {
-  std::string kept;
-  for (const std::string& line : reproducible_lines(read_text(run + "/metrics.jsonl")))
-    kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
-  return kept;
-}
-
 // Kills the run `lives` times around its checkpoints, and compares its end with that of a run of its own kind that was
 // never killed.
 void require_survival(const TemporaryFolder& folder, const std::string& text, const Arguments& model, int lives) {
@@ -70,7 +62,7 @@ void require_survival(const TemporaryFolder& folder, const std::string& text, co
   for (const char* pointer : {"/checkpoints/last", "/checkpoints/best"}) {
     REQUIRE(read_text(killed.path + pointer) == read_text(straight.path + pointer));
   }
-  REQUIRE(measured(killed.path) == measured(straight.path));
+  REQUIRE(measured(read_text(killed.path + "/metrics.jsonl")) == measured(read_text(straight.path + "/metrics.jsonl")));
 }
 
 }  // namespace

@@ -6,11 +6,6 @@
 namespace maki::tests {
 namespace {
 
-// Files under construction and the lock may be anything.
-bool is_free(const std::string& path) {
-  return path.ends_with(".tmp") || path.find(".tmp/") != std::string::npos || path.ends_with("/.lock");
-}
-
 // The path of a directory; empty for the root, with a slash at the end for the others.
 std::string path_of(const Disk& disk, int directory, int from = 0, const std::string& path = "") {
   if (from == directory) return path;
@@ -23,6 +18,10 @@ std::string path_of(const Disk& disk, int directory, int from = 0, const std::st
 }
 
 }  // namespace
+
+bool is_free(const std::string& path) {
+  return path.ends_with(".tmp") || path.find(".tmp/") != std::string::npos || path.ends_with("/.lock");
+}
 
 Tree visible(const Tree& tree) {
   Tree part;

@@ -10,7 +10,9 @@
 
 namespace maki::tests {
 
-/// The files of a tree that a user knows: not those under construction, and not the lock of a run.
+/// Whether a file may contain anything: it is under construction, or the lock of a run.
+bool is_free(const std::string& path);
+/// The files of a tree that a user knows: those that are not free.
 Tree visible(const Tree& tree);
 
 class Promises {

@@ -220,16 +220,13 @@ struct Question {
 
 // Returns false if the call does not concern the folder.
 bool describe(const Question& question, const std::string& folder, SystemCall& call) {
-  const auto below = [&](const std::filesystem::path& path, std::string& name) {
-    name = path.lexically_relative(folder).string();
-    return !name.empty() && !name.starts_with("..");
-  };
+  const auto in_folder = [&](const std::filesystem::path& path) { return path.lexically_relative(folder).string(); };
+  const auto is_below = [](const std::string& path) { return !path.empty() && !path.starts_with(".."); };
   const Row& row = *question.row;
   call.name = row.name;
-  const bool has_from = row.from >= 0 && below(question.path(row.from_descriptor, row.from), call.from);
-  if (!has_from) call.from.clear();
+  call.path = in_folder(question.path(row.descriptor, row.path));
   for (const iovec& part : question.parts()) call.transfers += part.iov_len;
-  return below(question.path(row.descriptor, row.path), call.path) || has_from;
+  return is_below(call.path) || (row.from >= 0 && is_below(in_folder(question.path(row.from_descriptor, row.from))));
 }
 
 // Keeps this thread and a process on one processor while it exists: a question and its answer then take half the time.

@@ -16,7 +16,6 @@ namespace maki::tests {
 struct SystemCall {
   std::string name;           ///< as in "openat"
   std::string path;           ///< of its file, in the folder; "." is the folder
-  std::string from = {};      ///< of a rename: the path before it, if that is in the folder
   std::size_t transfers = 0;  ///< bytes that it reads or writes at most
 
   std::string words() const { return name + "(" + path + ")"; }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/durability/power_scenarios.h"
+#include "tests/durability/promises.h"
 #include "tests/metrics_lines.h"
 #include "tests/train/imported.h"
 #include "train/run/run_directory.h"
@@ -58,14 +59,6 @@ const std::string& inputs() {
 }
 
 bool is_appended(const std::string& path) { return path.ends_with("/metrics.jsonl"); }
-bool is_lock(const std::string& path) { return path.ends_with("/.lock"); }
-
-std::string measured(const std::string& metrics) {
-  std::string kept;
-  for (const std::string& line : reproducible_lines(metrics.substr(0, metrics.rfind('\n') + 1)))
-    kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
-  return kept;
-}
 
 Files files_here() {
   Files files = files_below(folder());
@@ -76,15 +69,11 @@ Files files_here() {
   return files;
 }
 
-bool is_unfinished(const std::string& path) {
-  return path.ends_with(".tmp") || path.find(".tmp/") != std::string::npos;
-}
-
 // Those that a user knows.
 Files known(const Files& files) {
   Files part;
   for (const auto& file : files) {
-    if (!is_unfinished(file.first) && !is_lock(file.first)) part.insert(file);
+    if (!is_free(file.first)) part.insert(file);
   }
   return part;
 }
@@ -153,7 +142,7 @@ std::string broken_end(const Course& course, const Finished& finished, const Fil
     return and_said(fmt::format("exit code {}", finished.exit_code));
   if (!explained) return and_said("did not say why it failed");
   for (const auto& file : now) {
-    if (is_unfinished(file.first) && !removes(call)) return file.first + ": is left over";
+    if (is_free(file.first) && !file.first.ends_with("/.lock") && !removes(call)) return file.first + ": is left over";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include "tests/files.h"
 #include "tests/memory/allocations.h"
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
 #include "train/run/verified_checkpoint.h"
 
 using namespace maki;
@@ -23,13 +24,7 @@ Config trained_config(const std::string& optimizer = "adamw") {
   return config;
 }
 
-Dataset small_dataset(const Config& config) {
-  Corpus corpus;
-  for (int i = 0; i < 100; ++i) corpus.text += "abcdefg"[i * i % 7];
-  corpus.characters = 100;
-  corpus.hash = "0123456789abcdef0123456789abcdef";
-  return make_dataset(corpus, 0, config.block_size, config.tokenizer);
-}
+Dataset small_dataset(const Config& config) { return dataset_of(seeded_text(100, "abcdefg"), config); }
 
 void save(const std::string& path, TextTrainer& trainer, const Dataset& data) {
   Unsynced fs;

@@ -82,8 +82,8 @@ class Injected {
     return said;
   }
   /// Requires that the next steps are those of a trainer to which nothing happened.
-  void require_recovered(const SmallModel& model) {
-    SmallTrainer straight(model.config);
+  void require_recovered() {
+    SmallTrainer straight(small_.trainer.config());
     while (straight.trainer.steps() < steps_ + 2) straight.trainer.step();
     trainer().tape().observe({});
     while (trainer().steps() < steps_ + 2) trainer().step();
@@ -98,14 +98,14 @@ class Injected {
 };
 
 // Calls `inject` with a model of every kind, twenty times each.
-void for_every_model(const std::function<void(const SmallModel& model, Injected& injected)>& inject) {
+void for_every_model(const std::function<void(Injected& injected)>& inject) {
   const ThreadsScope one(1);
   for (const SmallModel& model : every_small_model()) {
     for (std::uint64_t trial = 0; trial < 20; ++trial) {
       INFO(model.name << ", trial " << trial);
       Injected injected(model, trial);
       const bool learns = injected.trainer().task().targets(injected.steps()) > 0;  // a batch may have no masked token
-      if (learns) inject(model, injected);
+      if (learns) inject(injected);
     }
   }
 }
@@ -118,7 +118,7 @@ bool is_embedding(const std::string& name) {
 
 TEST_CASE("a weight that is not finite stops the step that it makes go wrong, and is never saved") {
   int stopped = 0, harmless = 0;
-  for_every_model([&](const SmallModel&, Injected& injected) {
+  for_every_model([&](Injected& injected) {
     ParameterStore& store = injected.trainer().store();
     const Parameter& parameter = *store.parameters()[injected.below(store.parameters().size())];
     const auto at = parameter.offset() +
@@ -142,7 +142,7 @@ TEST_CASE("a weight that is not finite stops the step that it makes go wrong, an
 
 TEST_CASE(
     "an activation or a loss that is not a number stops its step and is named, and without it training continues") {
-  for_every_model([](const SmallModel& model, Injected& injected) {
+  for_every_model([](Injected& injected) {
     const auto ops =
         injected.ops([](const Tape::Observed& op) { return !op.backward && op.outputs[0]->dtype() == DType::float32; });
     const auto& [name, node] = ops[injected.below(ops.size() + 1) % ops.size()];
@@ -153,12 +153,12 @@ TEST_CASE(
     INFO(name << ", node " << node);
     const std::string said = injected.refused();
     REQUIRE(contains(said, fmt::format("the output of {} (node {},", name, node)));
-    injected.require_recovered(model);
+    injected.require_recovered();
   });
 }
 
 TEST_CASE("a gradient that is not finite stops its step, and without it training continues") {
-  for_every_model([](const SmallModel& model, Injected& injected) {
+  for_every_model([](Injected& injected) {
     const auto closures = injected.ops([](const Tape::Observed& op) { return op.backward; });
     const std::size_t from = closures[injected.below(closures.size())].second;
     const float bad = injected.draw_bad();
@@ -173,13 +173,13 @@ TEST_CASE("a gradient that is not finite stops its step, and without it training
     });
     const std::string said = injected.refused();
     REQUIRE(contains(said, "norm of the gradient"));
-    injected.require_recovered(model);
+    injected.require_recovered();
   });
 }
 
 TEST_CASE("what is carried from step to step and is not finite stops the next step") {
   int tried = 0;
-  for_every_model([&](const SmallModel&, Injected& injected) {
+  for_every_model([&](Injected& injected) {
     CarriedStates& carried = injected.trainer().carried();
     if (!carried.any() || injected.steps() == 0) return;
     Tensor values = carried.values();
