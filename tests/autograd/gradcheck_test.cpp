@@ -36,14 +36,15 @@ Tensor forward(const Tensor& x, const Tensor& b, const WrongBackward& wrong, con
   Tensor y = empty_like(x);
   const std::span<const double> xs = x.values<double>(), bs = b.values<double>();
   const std::span<double> ys = y.values<double>();
-  for (std::size_t i = 0; i < xs.size(); ++i) ys[i] = f.value(xs[i]) + bs[i % kCols] * xs[i];
-  return record("seeded", y, {x, b}, [x, b, &wrong, &f](Grads& g) {
-    Values dx(static_cast<std::size_t>(x.numel())), db(kCols), dy(dx.size());
+  const std::size_t cols = bs.size();
+  for (std::size_t i = 0; i < xs.size(); ++i) ys[i] = f.value(xs[i]) + bs[i % cols] * xs[i];
+  return record("seeded", y, {x, b}, [x, b, cols, &wrong, &f](Grads& g) {
+    Values dx(static_cast<std::size_t>(x.numel())), db(cols), dy(dx.size());
     for (std::size_t i = 0; i < dx.size(); ++i) {
       dy[i] = g.out<double>()[i];
       const double v = x.at(static_cast<std::int64_t>(i));
-      dx[i] = (f.slope(v) + b.at(static_cast<std::int64_t>(i) % kCols)) * dy[i];
-      db[i % kCols] += v * dy[i];
+      dx[i] = (f.slope(v) + b.at(static_cast<std::int64_t>(i % cols))) * dy[i];
+      db[i % cols] += v * dy[i];
     }
     wrong.corrupt(dx, db, dy);
     const Sink<double> sx = g.in<double>(0), sb = g.in<double>(1);
@@ -53,10 +54,10 @@ Tensor forward(const Tensor& x, const Tensor& b, const WrongBackward& wrong, con
 }
 
 bool accepted(const WrongBackward& wrong, std::uint64_t seed, GradcheckOptions options = {},
-              const Function& f = kSmooth) {
+              const Function& f = kSmooth, const Shape& shape = {kRows, kCols}) {
   ParameterStore store(DType::float64);
-  Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
-  Parameter& b = store.add("b", {kCols}, init::normal(1));
+  Parameter& x = store.add("x", shape, init::normal(1));
+  Parameter& b = store.add("b", {shape.cols()}, init::normal(1));
   store.seal(seed);
   options.seed = seed;
   const auto results = gradcheck(
@@ -120,12 +121,21 @@ std::vector<WrongBackward> wrong_backwards() {
 
 }  // namespace
 
-TEST_CASE("the checker accepts a correct backward") {
+TEST_CASE("the checker accepts a correct backward, also of 10,000 small functions") {
   for (std::uint64_t seed = 0; seed < 8; ++seed) REQUIRE(accepted(kCorrect, seed));
+  GradcheckOptions sampled;  // as `maki gradcheck` does
+  sampled.directions = 3;
+  sampled.entries = 4;
+  sampled.halvings = 4;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    INFO("seed " << seed);
+    REQUIRE(accepted(kCorrect, seed, {}, kSmooth, {2, 3}));
+    REQUIRE(accepted(kCorrect, seed, sampled, kSmooth, {2, 3}));
+  }
 }
 
 TEST_CASE("the checker rejects every wrong backward") {
-  REQUIRE(wrong_backwards().size() >= 15);
+  REQUIRE(wrong_backwards().size() >= 20);
   for (const WrongBackward& wrong : wrong_backwards()) {
     INFO(wrong.name);
     REQUIRE_FALSE(accepted(wrong, 1));

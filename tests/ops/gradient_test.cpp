@@ -17,7 +17,7 @@ namespace {
 // Checks one bound case. Returns the number of inputs whose gradient is not zero, so that a driver can require some.
 int require_gradients(const Row& row, BoundCase& bound) {
   int nonzero = 0;
-  const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = {.seed = 7}};
+  const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = kRandom};
   for (const GradcheckResult& result : gradcheck(
            bound.store(), [&] { return bound.forward(); }, options)) {
     INFO(result.name << " " << to_string(result.shape) << ": error " << result.error << ", worst at " << result.worst

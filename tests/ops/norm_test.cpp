@@ -127,7 +127,7 @@ TEST_CASE("rms_norm_heads has the bits of rms_norm of every head, and copies the
       const std::vector<Tensor> inputs = {draw.normals({70, 3 * 12 + rest}), draw.normals({3 * 12}, 1, 0.5)};
       BoundCase one({inputs, [](const auto& v) { return rms_norm_heads(v[0], v[1], 3, 1e-3); }}, dtype);
       BoundCase two({inputs,
-                     [=](const auto& v) {
+                     [=](const std::vector<Tensor>& v) {
                        std::vector<Tensor> parts;
                        for (std::int64_t h = 0; h < 3; ++h) {
                          parts.push_back(

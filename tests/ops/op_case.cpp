@@ -26,21 +26,18 @@ BoundCase::BoundCase(const Case& source, DType dtype, const std::function<bool(s
   }
 }
 
+Tensor cotangent(const Shape& shape) { return random_tensor(shape, 11); }
+
 Evaluation evaluate(BoundCase& bound) {
   Tape tape;
   Evaluation result;
   bound.store().clear_gradients();
   {
-    const Recording on(tape, RandomContext{.seed = 7});
+    const Recording on(tape, kRandom);
     result.output = bound.forward();
   }
   if (!result.output.requires_grad()) return result;
-  const RandomStream stream(11, RandomPurpose::test);
-  Tensor cotangent = empty(result.output.shape(), DType::float64);
-  for (std::int64_t i = 0; i < cotangent.numel(); ++i) {
-    cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
-  }
-  tape.backward(result.output, convert(cotangent, result.output.dtype()));
+  tape.backward(result.output, convert(cotangent(result.output.shape()), result.output.dtype()));
   for (const auto& parameter : bound.store().parameters()) {
     result.gradients.push_back(convert(parameter->gradient(), bound.store().dtype()));
   }

@@ -15,7 +15,7 @@ namespace maki::tests {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
-inline constexpr std::uint64_t kSeeds = 25;
+inline constexpr std::uint64_t kSeeds = 25, kDefinitionSeeds = 2;
 
 /// A case whose floating-point inputs have become parameters of a store, in the given type. Inputs for which `wanted`
 /// is false, and integers, stay plain tensors.
@@ -32,10 +32,13 @@ class BoundCase {
  private:
   std::unique_ptr<ParameterStore> store_;
   std::vector<Tensor> inputs_;
-  std::function<Tensor(const std::vector<Tensor>&)> call_;
+  Call call_;
 };
 
-/// Output and, if it has any, the gradients of all inputs for a fixed random cotangent, everything in the bound type.
+/// Standard normal numbers, float64: the factors of the outputs y in Σ cotangent · y, whose gradient is checked.
+Tensor cotangent(const Shape& shape);
+
+/// Output and, if it has any, the gradients of all inputs for cotangent(), everything in the bound type.
 struct Evaluation {
   Tensor output;
   std::vector<Tensor> gradients;  // one per parameter of the store, in the order of creation

@@ -1,18 +1,25 @@
 // The table that drives the tests of all ops. A row says how to draw a case (shapes and values from a seed) and how to
-// call the op. The drivers (tests/ops/*_test.cpp) do the rest: gradients against four-point differences, float32
-// against float64, NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. A new op needs a row in the
-// file of its family: a driver reads autograd/ops.h and fails for an op without one.
+// call the op, which is also the call of its definition (definitions.h). The drivers (tests/ops/*_test.cpp) do the
+// rest: values and gradients against the definition, gradients against four-point differences, float32 against float64,
+// NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. A new op needs a row in the file of its
+// family: a driver reads autograd/ops.h and fails for an op without one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "autograd/core/philox.h"
 #include "autograd/tensor.h"
+#include "tests/ops/definitions.h"
 
 namespace maki::tests {
+
+using definitions::Exact;
+using definitions::kRandom;
 
 /// Seeded random draws for one case. Values are float64; the drivers convert them.
 class Draw {
@@ -42,11 +49,31 @@ class Draw {
   std::uint64_t seed_, calls_ = 0;
 };
 
+/// How a case calls its op. A generic lambda calls both the op and its definition; one that takes tensors, only the op.
+class Call {
+ public:
+  template <class Function>
+  Call(const Function& call) : op_(call) {  // implicit, so that a lambda is enough
+    if constexpr (std::is_invocable_v<Function, const std::vector<Exact>&>) definition_ = call;
+  }
+
+  Tensor operator()(const std::vector<Tensor>& inputs) const { return op_(inputs); }
+  bool has_definition() const { return definition_ != nullptr; }
+  Exact definition(const std::vector<Exact>& inputs) const { return definition_(inputs); }
+
+ private:
+  std::function<Tensor(const std::vector<Tensor>&)> op_;
+  std::function<Exact(const std::vector<Exact>&)> definition_;
+};
+
 /// One case: the inputs (float64, or int32 for ids and masks) and the call, which takes them in the type under test.
 struct Case {
   std::vector<Tensor> inputs;
-  std::function<Tensor(const std::vector<Tensor>&)> call;
+  Call call;
 };
+
+/// The name of an op as a function, for calling the op as well as its definition.
+#define MAKI_OVERLOADS(op) [](const auto&... arguments) { return op(arguments...); }
 
 struct Row {
   std::string op;    ///< the name in ops.h
@@ -55,7 +82,9 @@ struct Row {
   double step = 1e-3;   ///< h of the four-point differences
   double floor = 1e-4;  ///< lower bound of the norm that errors are relative to, for gradients that are exactly 0
   double bound = 1e-9;  ///< on the relative error of a gradient
-  bool differentiable = true;  ///< false: the output has no gradient, and only the forward pass is tested
+  double definition_bound = 1e-12;  ///< the same for comparisons with the definition
+  bool random = false;              ///< the op draws random numbers, so outside a Recording it has other values
+  bool differentiable = true;       ///< false: the output has no gradient, and only the forward pass is tested
   bool propagates = true;  ///< NaN in an input must reach every output that depends on it (false for masked attention)
   /// For the float32 driver that gives inputs a mean of ten standard deviations: that deviation, and the lower bound of
   /// the norms. Small where large arguments saturate an op, because its gradient then is only the rounding of a number

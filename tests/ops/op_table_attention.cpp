@@ -4,6 +4,8 @@
 namespace maki::tests {
 namespace {
 
+using definitions::mask_tensor;
+
 struct Variant {
   bool causal = false, masked = false;
   double dropout = 0;
@@ -42,14 +44,15 @@ Row packed_row(const char* name, const Variant& variant) {
                 const Attention options = options_of(draw, variant);
                 const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(9);
                 const std::int64_t width = draw.extent(5) * (options.n_head + 2 * kv_heads(options));
-                Case drawn{{draw.normals({batch, tokens, width})}, [=](const std::vector<Tensor>& x) {
+                Case drawn{{draw.normals({batch, tokens, width})}, [=](const auto& x) {
                              Attention with = options;
-                             if (x.size() > 1) with.key_mask = x[1];
+                             if (x.size() > 1) with.key_mask = mask_tensor(x[1]);
                              return attention(x[0], with);
                            }};
                 if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, tokens));
                 return drawn;
               },
+          .random = variant.dropout > 0,
           .propagates = !variant.causal && !variant.masked && variant.dropout == 0,
           .offset_std = 0.1,
           .offset_floor = 0.05};
@@ -66,14 +69,15 @@ Row separate_row(const char* name, const Variant& variant, bool more_queries) {
                 const std::int64_t few = draw.integer(2, 5), many = few + draw.integer(1, 4);
                 const std::int64_t queries = more_queries ? many : few, keys = more_queries ? few : many;
                 Case drawn{{draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * kv_width})},
-                           [=](const std::vector<Tensor>& x) {
+                           [=](const auto& x) {
                              Attention with = options;
-                             if (x.size() > 2) with.key_mask = x[2];
+                             if (x.size() > 2) with.key_mask = mask_tensor(x[2]);
                              return attention(x[0], x[1], with);
                            }};
                 if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, keys));
                 return drawn;
               },
+          .random = variant.dropout > 0,
           .propagates = !variant.causal && !variant.masked && variant.dropout == 0,
           .offset_std = 0.1,
           .offset_floor = 0.05};
@@ -100,11 +104,11 @@ Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool co
                 const std::int64_t size = draw.extent(5), width = size * options.n_head, batch = draw.integer(1, 3);
                 const std::int64_t kv_width = size * kv_heads(options);
                 const std::int64_t queries = draw.integer(1, 7), keys = packed ? queries : draw.integer(1, 9);
-                Case drawn{{}, [=](const std::vector<Tensor>& x) {
+                Case drawn{{}, [=](const auto& x) {
                              Attention with = options;
                              const std::size_t at = packed ? 1 : 2;
-                             with.mask = x[at];
-                             if (x.size() > at + 1) with.key_mask = x[at + 1];
+                             with.mask = mask_tensor(x[at]);
+                             if (x.size() > at + 1) with.key_mask = mask_tensor(x[at + 1]);
                              return packed ? attention(x[0], with) : attention(x[0], x[1], with);
                            }};
                 if (packed) {
@@ -116,6 +120,7 @@ Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool co
                 if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, keys));
                 return drawn;
               },
+          .random = variant.dropout > 0,
           .propagates = false,
           .offset_std = 0.1,
           .offset_floor = 0.05};
@@ -133,7 +138,7 @@ Row cache_row(const char* name, bool grouped) {
                 const std::int64_t queries = draw.integer(1, 4), rows = queries + draw.integer(1, 5);
                 options.keys = draw.integer(queries, rows - 1);
                 return Case{{draw.normals({batch, queries, width}), draw.normals({batch, rows, 2 * kv_width})},
-                            [=](const std::vector<Tensor>& x) { return attention(x[0], x[1], options); }};
+                            [=](const auto& x) { return attention(x[0], x[1], options); }};
               },
           .propagates = false,
           .offset_std = 0.1,
@@ -154,10 +159,9 @@ Row relative_row(const char* name, bool memory, double dropout) {
                 if (draw.coin()) options.scale = 0.4;
                 return Case{{draw.normals({batch, queries, width}), draw.normals({batch, keys + more, 2 * width}),
                              draw.normals({keys + more, width}), draw.normals({width}), draw.normals({width})},
-                            [=](const std::vector<Tensor>& x) {
-                              return relative_attention(x[0], x[1], x[2], x[3], x[4], options);
-                            }};
+                            [=](const auto& x) { return relative_attention(x[0], x[1], x[2], x[3], x[4], options); }};
               },
+          .random = dropout > 0,
           .propagates = false,
           .offset_std = 0.1,
           .offset_floor = 0.05};
@@ -166,7 +170,7 @@ Row relative_row(const char* name, bool memory, double dropout) {
 Case empty_relative(std::int64_t batch, std::int64_t queries, std::int64_t keys, std::int64_t width) {
   return {{zeros({batch, queries, width}, DType::float64), zeros({batch, keys, 2 * width}, DType::float64),
            zeros({keys, width}, DType::float64), zeros({width}, DType::float64), zeros({width}, DType::float64)},
-          [](const std::vector<Tensor>& x) { return relative_attention(x[0], x[1], x[2], x[3], x[4], {.n_head = 2}); }};
+          [](const auto& x) { return relative_attention(x[0], x[1], x[2], x[3], x[4], {.n_head = 2}); }};
 }
 
 std::vector<Row> relative_attention_rows() {
@@ -191,7 +195,7 @@ Row linear_row(const char* name, LinearAttention options) {
                 const std::int64_t features = (1 + draw.extent(5)) * with.n_head, width = draw.extent(5) * with.n_head;
                 return Case{{draw.uniforms({batch, queries, features}, 0.2, 2),
                              draw.uniforms({batch, keys, features}, 0.2, 2), draw.normals({batch, keys, width})},
-                            [=](const std::vector<Tensor>& x) { return linear_attention(x[0], x[1], x[2], with); }};
+                            [=](const auto& x) { return linear_attention(x[0], x[1], x[2], with); }};
               },
           .offset_std = 0.1,
           .offset_floor = 0.5};
@@ -199,9 +203,7 @@ Row linear_row(const char* name, LinearAttention options) {
 
 Case empty_linear_case(const Shape& q, const Shape& k, const Shape& v, bool causal) {
   return {{zeros(q, DType::float64), zeros(k, DType::float64), zeros(v, DType::float64)},
-          [causal](const std::vector<Tensor>& x) {
-            return linear_attention(x[0], x[1], x[2], {.n_head = 2, .causal = causal});
-          }};
+          [causal](const auto& x) { return linear_attention(x[0], x[1], x[2], {.n_head = 2, .causal = causal}); }};
 }
 
 std::vector<Row> linear_attention_rows() {
@@ -230,21 +232,20 @@ Row rotary_row(const char* name, bool copies) {
             const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(6), size = 2 * draw.extent(17);
             const std::int64_t heads = draw.integer(copies ? 0 : 1, 3), rest = copies ? draw.extent(20) : 0;
             const Tensor angles = convert(draw.normals({tokens, size}), DType::float32);
-            return Case{{draw.normals({batch, tokens, heads * size + rest})}, [=](const std::vector<Tensor>& x) {
-                          return rotary(x[0], convert(angles, x[0].dtype()), heads);
-                        }};
+            return Case{{draw.normals({batch, tokens, heads * size + rest})},
+                        [=](const auto& x) { return rotary(x[0], convert(angles, x[0].dtype()), heads); }};
           }};
 }
 
 Case empty_rotary(const Shape& x, std::int64_t size) {
-  return {{zeros(x, DType::float64)}, [=](const std::vector<Tensor>& v) {
+  return {{zeros(x, DType::float64)}, [=](const auto& v) {
             return rotary(v[0], zeros({v[0].shape()[1], size}, v[0].dtype()), 2);
           }};
 }
 
 Case empty_case(const Shape& q, const Shape& kv, bool causal) {
   return {{zeros(q, DType::float64), zeros(kv, DType::float64)},
-          [causal](const std::vector<Tensor>& x) { return attention(x[0], x[1], {.n_head = 2, .causal = causal}); }};
+          [causal](const auto& x) { return attention(x[0], x[1], {.n_head = 2, .causal = causal}); }};
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 namespace maki::tests {
 namespace {
 
-using BinaryOp = Tensor (*)(const Tensor&, const Tensor&);
-using UnaryOp = Tensor (*)(const Tensor&);
 using Values = std::function<Tensor(Draw&, const Shape&)>;
 
 Tensor normal(Draw& draw, const Shape& shape) { return draw.normals(shape); }
@@ -49,11 +47,13 @@ std::pair<Shape, Shape> shapes(Draw& draw, Stretched stretched) {
   return {draw.broadcastable(whole), draw.broadcastable(whole)};
 }
 
-Case two(BinaryOp op, const Tensor& a, const Tensor& b) {
-  return {{a, b}, [op](const std::vector<Tensor>& x) { return op(x[0], x[1]); }};
+template <class Op>
+Case two(const Op& op, const Tensor& a, const Tensor& b) {
+  return {{a, b}, [op](const auto& x) { return op(x[0], x[1]); }};
 }
 
-void add_binary(std::vector<Row>& rows, const char* name, BinaryOp op, const Values& values_b) {
+template <class Op>
+void add_binary(std::vector<Row>& rows, const char* name, const Op& op, const Values& values_b) {
   const std::pair<const char*, Stretched> kinds[] = {{"equal shapes", Stretched::neither},
                                                      {"left stretched", Stretched::left},
                                                      {"right stretched", Stretched::right},
@@ -83,12 +83,13 @@ void add_binary(std::vector<Row>& rows, const char* name, BinaryOp op, const Val
                          of({0, 4}, {1, 4}), of({2, 0}, {2, 1}), of({}, {0, 5})};
 }
 
-Case one(const std::function<Tensor(const Tensor&)>& op, const Tensor& x) {
-  return {{x}, [op](const std::vector<Tensor>& v) { return op(v[0]); }};
+template <class Op>
+Case one(const Op& op, const Tensor& x) {
+  return {{x}, [op](const auto& v) { return op(v[0]); }};
 }
 
-Row unary_row(const char* name, const char* variant, const Values& values,
-              const std::function<Tensor(const Tensor&)>& op) {
+template <class Op>
+Row unary_row(const char* name, const char* variant, const Values& values, const Op& op) {
   return {.op = name,
           .name = variant,
           .draw =
@@ -103,7 +104,7 @@ Row unary_row(const char* name, const char* variant, const Values& values,
 }
 
 Case chosen(const Tensor& mask, const Tensor& a, const Tensor& b) {
-  return {{mask, a, b}, [](const std::vector<Tensor>& x) { return where(x[0], x[1], x[2]); }};
+  return {{mask, a, b}, [](const auto& x) { return where(x[0], x[1], x[2]); }};
 }
 
 Row where_row(const char* name, bool stretched) {
@@ -116,11 +117,10 @@ Row where_row(const char* name, bool stretched) {
 }
 
 void add_choices(std::vector<Row>& rows) {
-  rows.push_back(unary_row("clamp", "both bounds", off_the_bounds,
-                           [](const Tensor& x) { return clamp(x, kClampLow, kClampHigh); }));
-  rows.push_back(unary_row("clamp", "only from below", off_the_bounds, [](const Tensor& x) {
-    return clamp(x, kClampLow, std::numeric_limits<double>::infinity());
-  }));
+  rows.push_back(
+      unary_row("clamp", "both bounds", off_the_bounds, [](const auto& x) { return clamp(x, kClampLow, kClampHigh); }));
+  rows.push_back(unary_row("clamp", "only from below", off_the_bounds,
+                           [](const auto& x) { return clamp(x, kClampLow, std::numeric_limits<double>::infinity()); }));
   rows.push_back(where_row("equal shapes", false));
   rows.push_back(where_row("stretched", true));
   const auto of = [](const Shape& mask, const Shape& a, const Shape& b) {
@@ -134,22 +134,19 @@ void add_swiglu(std::vector<Row>& rows) {
   const auto packed = [](int rank, double std) {
     return [=](Draw& draw) {
       const Shape shape = draw.shape(rank, 120);
-      return Case{{draw.normals(shape.with(-1, 2 * shape.cols()), 0, std)},
-                  [](const std::vector<Tensor>& x) { return swiglu(x[0]); }};
+      return Case{{draw.normals(shape.with(-1, 2 * shape.cols()), 0, std)}, [](const auto& x) { return swiglu(x[0]); }};
     };
   };
   rows.push_back({.op = "swiglu", .name = "leading axes", .draw = packed(3, 1)});
   rows.push_back({.op = "swiglu", .name = "one row, far out", .draw = packed(1, 4)});
   const auto of = [](const Shape& shape) {
-    return [=] {
-      return Case{{zeros(shape, DType::float64)}, [](const std::vector<Tensor>& x) { return swiglu(x[0]); }};
-    };
+    return [=] { return Case{{zeros(shape, DType::float64)}, [](const auto& x) { return swiglu(x[0]); }}; };
   };
   rows.back().empties = {of({0, 6}), of({3, 0}), of({2, 0, 4})};
 }
 
 void add_powers(std::vector<Row>& rows) {
-  const auto power = [](double exponent) { return [=](const Tensor& x) { return pow(x, exponent); }; };
+  const auto power = [](double exponent) { return [=](const auto& x) { return pow(x, exponent); }; };
   rows.push_back(unary_row("pow", "square", normal, power(2)));
   rows.push_back(unary_row("pow", "cube", normal, power(3)));
   rows.push_back(unary_row("pow", "whole, negative", divisor, power(-3)));
@@ -166,41 +163,42 @@ void add_powers(std::vector<Row>& rows) {
 
 std::vector<Row> elementwise_rows() {
   std::vector<Row> rows;
-  add_binary(rows, "add", add, normal);
-  add_binary(rows, "sub", sub, normal);
-  add_binary(rows, "mul", mul, normal);
-  add_binary(rows, "div", div, divisor);
-  rows.push_back(unary_row("neg", "", normal, neg));
-  rows.push_back(unary_row("scale", "by -1.7", normal, [](const Tensor& x) { return scale(x, -1.7); }));
-  rows.push_back(unary_row("exp", "", normal, exp));
-  rows.push_back(unary_row("log", "away from 0", positive, log));
-  rows.push_back(unary_row("sqrt", "away from 0", positive, sqrt));
-  rows.push_back(unary_row("tanh", "|x| < 1.5", unsaturated, tanh));
+  add_binary(rows, "add", MAKI_OVERLOADS(add), normal);
+  add_binary(rows, "sub", MAKI_OVERLOADS(sub), normal);
+  add_binary(rows, "mul", MAKI_OVERLOADS(mul), normal);
+  add_binary(rows, "div", MAKI_OVERLOADS(div), divisor);
+  rows.push_back(unary_row("neg", "", normal, MAKI_OVERLOADS(neg)));
+  rows.push_back(unary_row("scale", "by -1.7", normal, [](const auto& x) { return scale(x, -1.7); }));
+  rows.push_back(unary_row("exp", "", normal, MAKI_OVERLOADS(exp)));
+  rows.push_back(unary_row("log", "away from 0", positive, MAKI_OVERLOADS(log)));
+  rows.push_back(unary_row("sqrt", "away from 0", positive, MAKI_OVERLOADS(sqrt)));
+  rows.push_back(unary_row("tanh", "|x| < 1.5", unsaturated, MAKI_OVERLOADS(tanh)));
   rows.back().offset_std = 0.1;
-  rows.push_back(unary_row("sigmoid", "", normal, sigmoid));
+  rows.push_back(unary_row("sigmoid", "", normal, MAKI_OVERLOADS(sigmoid)));
   rows.back().offset_std = 0.1;
-  rows.push_back(unary_row("relu", "off the kink", off_the_kink, relu));
-  rows.push_back(unary_row("relu_squared", "off the kink", off_the_kink, relu_squared));
-  rows.push_back(unary_row("silu", "", normal, silu));
-  rows.push_back(unary_row("elu_plus_one", "off the kink", off_the_kink, elu_plus_one));
-  rows.push_back(unary_row("gelu", "erf", normal, [](const Tensor& x) { return gelu(x); }));
+  rows.push_back(unary_row("relu", "off the kink", off_the_kink, MAKI_OVERLOADS(relu)));
+  rows.push_back(unary_row("relu_squared", "off the kink", off_the_kink, MAKI_OVERLOADS(relu_squared)));
+  rows.push_back(unary_row("silu", "", normal, MAKI_OVERLOADS(silu)));
+  rows.push_back(unary_row("elu_plus_one", "off the kink", off_the_kink, MAKI_OVERLOADS(elu_plus_one)));
+  rows.push_back(unary_row("gelu", "erf", normal, [](const auto& x) { return gelu(x); }));
   rows.push_back(unary_row(
       "gelu", "erf, far out", [](Draw& draw, const Shape& shape) { return draw.normals(shape, 0, 3); },
-      [](const Tensor& x) { return gelu(x); }));
-  rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
-  rows.push_back(unary_row("abs", "off the kink", off_the_kink, abs));
+      [](const auto& x) { return gelu(x); }));
+  rows.push_back(unary_row("gelu", "tanh", normal, [](const auto& x) { return gelu(x, Gelu::tanh); }));
+  rows.push_back(unary_row("abs", "off the kink", off_the_kink, MAKI_OVERLOADS(abs)));
   add_swiglu(rows);
   add_powers(rows);
   add_choices(rows);
-  rows.push_back(
-      unary_row("convert", "to float64", normal, [](const Tensor& x) { return convert(x, DType::float64); }));
+  rows.push_back(unary_row("convert", "to float64", normal, [](const auto& x) { return convert(x, DType::float64); }));
   // The differences contain the rounding to float32, so their step is wide. The op is linear, so that costs nothing.
   rows.push_back(unary_row("convert", "to float32 and back", normal,
-                           [](const Tensor& x) { return convert(convert(x, DType::float32), DType::float64); }));
+                           [](const auto& x) { return convert(convert(x, DType::float32), DType::float64); }));
   rows.back().step = 1;
   rows.back().bound = 1e-5;
-  rows.push_back(unary_row("dropout", "p 0.3", normal, [](const Tensor& x) { return dropout(x, 0.3); }));
-  rows.push_back(unary_row("dropout", "p 0, scaled", normal, [](const Tensor& x) { return scale(dropout(x, 0), 2); }));
+  rows.back().definition_bound = 1e-7;
+  rows.push_back(unary_row("dropout", "p 0.3", normal, [](const auto& x) { return dropout(x, 0.3); }));
+  rows.back().random = true;
+  rows.push_back(unary_row("dropout", "p 0, scaled", normal, [](const auto& x) { return scale(dropout(x, 0), 2); }));
   return rows;
 }
 

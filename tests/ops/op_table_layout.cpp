@@ -8,17 +8,18 @@
 namespace maki::tests {
 namespace {
 
-Case one(const Tensor& x, const std::function<Tensor(const Tensor&)>& op) {
-  return {{x}, [op](const std::vector<Tensor>& v) { return op(v[0]); }};
+template <class Op>
+Case one(const Tensor& x, const Op& op) {
+  return {{x}, [op](const auto& v) { return op(v[0]); }};
 }
 
-using Reduce = Tensor (*)(const Tensor&, std::span<const int>, bool);
-
-Case reduced(Reduce op, const Tensor& x, const std::vector<int>& axes, bool keep) {
-  return one(x, [=](const Tensor& v) { return op(v, axes, keep); });
+template <class Op>
+Case reduced(const Op& op, const Tensor& x, const std::vector<int>& axes, bool keep) {
+  return one(x, [=](const auto& v) { return op(v, axes, keep); });
 }
 
-void add_reduction(std::vector<Row>& rows, const char* name, Reduce op) {
+template <class Op>
+void add_reduction(std::vector<Row>& rows, const char* name, const Op& op) {
   rows.push_back({.op = name, .name = "random axes", .draw = [=](Draw& draw) {
                     const int rank = static_cast<int>(draw.integer(1, 5));
                     const Shape shape = draw.shape(rank, 200);
@@ -50,7 +51,7 @@ Row transpose_row(const char* name, int rank, bool last_two) {
             const Shape shape = draw.shape(rank, 200);
             const int a = last_two ? -2 : static_cast<int>(draw.integer(-rank, rank - 1));
             const int b = last_two ? -1 : static_cast<int>(draw.integer(-rank, rank - 1));
-            return one(draw.normals(shape), [=](const Tensor& x) { return transpose(x, a, b); });
+            return one(draw.normals(shape), [=](const auto& x) { return transpose(x, a, b); });
           }};
 }
 
@@ -59,7 +60,7 @@ Row concat_row(const char* name, int parts) {
             const int rank = static_cast<int>(draw.integer(1, 4)),
                       axis = static_cast<int>(draw.integer(-rank, rank - 1));
             const Shape shape = draw.shape(rank, 60);
-            Case drawn{{}, [=](const std::vector<Tensor>& x) { return concat(x, axis); }};
+            Case drawn{{}, [=](const auto& x) { return concat(x, axis); }};
             for (int i = 0; i < parts; ++i) {
               const Shape part = draw.coin() ? shape : shape.with(axis, draw.integer(1, 9));
               drawn.inputs.push_back(draw.normals(part));
@@ -73,7 +74,7 @@ Row stack_row(const char* name, int parts) {
             const int rank = static_cast<int>(draw.integer(0, 4)),
                       axis = static_cast<int>(draw.integer(-rank - 1, rank));
             const Shape shape = draw.shape(rank, 60);
-            Case drawn{{}, [=](const std::vector<Tensor>& x) { return stack(x, axis); }};
+            Case drawn{{}, [=](const auto& x) { return stack(x, axis); }};
             for (int i = 0; i < parts; ++i) drawn.inputs.push_back(draw.normals(shape));
             return drawn;
           }};
@@ -88,7 +89,7 @@ Row gather_row(const char* name, int least_rank, int most_rank) {
             const Tensor x = draw.normals(shape);
             const Tensor ids =
                 draw.integers(shape.with(axis, draw.integer(1, 9)), 0, static_cast<std::int32_t>(shape[axis] - 1));
-            return Case{{x, ids}, [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
+            return Case{{x, ids}, [=](const auto& v) { return gather(v[0], axis, v[1]); }};
           }};
 }
 
@@ -98,7 +99,7 @@ void add_gathers(std::vector<Row>& rows) {
   const auto gathered = [](const Shape& shape, const Shape& ids, int axis) {
     return [=] {
       return Case{{zeros(shape, DType::float64), zeros(ids, DType::int32)},
-                  [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
+                  [=](const auto& v) { return gather(v[0], axis, v[1]); }};
     };
   };
   rows.back().empties = {gathered({3, 2}, {0, 2}, 0), gathered({0, 2}, {0, 2}, 0), gathered({2, 0}, {4, 0}, 0),
@@ -117,22 +118,22 @@ Tensor distinct(Draw& draw, const Shape& shape) {
   return x;
 }
 
-using OfAxis = Tensor (*)(const Tensor&, int, bool);
-
-Row maximum_row(const char* op, const char* name, OfAxis call, int rank) {
+template <class Op>
+Row maximum_row(const char* op, const char* name, const Op& call, int rank) {
   return {.op = op, .name = name, .draw = [=](Draw& draw) {
             const int axis = static_cast<int>(draw.integer(-rank, rank - 1));
             const bool keep = draw.coin();
-            return one(distinct(draw, draw.shape(rank, 200)), [=](const Tensor& x) { return call(x, axis, keep); });
+            return one(distinct(draw, draw.shape(rank, 200)), [=](const auto& x) { return call(x, axis, keep); });
           }};
 }
 
-void add_maxima(std::vector<Row>& rows, const char* op, OfAxis call) {
+template <class Op>
+void add_maxima(std::vector<Row>& rows, const char* op, const Op& call) {
   rows.push_back(maximum_row(op, "vector", call, 1));
   rows.push_back(maximum_row(op, "matrix", call, 2));
   rows.push_back(maximum_row(op, "any axis of four", call, 4));
   const auto of = [=](const Shape& shape, int axis) {
-    return [=] { return one(zeros(shape, DType::float64), [=](const Tensor& x) { return call(x, axis, false); }); };
+    return [=] { return one(zeros(shape, DType::float64), [=](const auto& x) { return call(x, axis, false); }); };
   };
   rows.back().empties = {of({0, 3}, 1), of({3, 0}, 0), of({2, 0, 3}, -1)};
 }
@@ -143,11 +144,12 @@ Row slice_row() {
                       axis = static_cast<int>(draw.integer(-rank, rank - 1));
             const Shape shape = draw.shape(rank, 200);
             const std::int64_t begin = draw.integer(0, shape[axis] - 1), end = draw.integer(begin + 1, shape[axis]);
-            return one(draw.normals(shape), [=](const Tensor& x) { return slice(x, axis, begin, end); });
+            return one(draw.normals(shape), [=](const auto& x) { return slice(x, axis, begin, end); });
           }};
 }
 
-std::function<Case()> empty_of(const Shape& shape, const std::function<Tensor(const Tensor&)>& op) {
+template <class Op>
+std::function<Case()> empty_of(const Shape& shape, const Op& op) {
   return [=] { return one(full(shape, DType::float64, 1), op); };
 }
 
@@ -155,41 +157,41 @@ std::function<Case()> empty_of(const Shape& shape, const std::function<Tensor(co
 
 std::vector<Row> layout_rows() {
   std::vector<Row> rows;
-  add_reduction(rows, "sum", sum);
+  add_reduction(rows, "sum", MAKI_OVERLOADS(sum));
   // A mean over no elements is NaN, and so is the factor of its gradient, so most cases with a size of 0 are those of
   // sum.
-  add_reduction(rows, "mean", mean);
+  add_reduction(rows, "mean", MAKI_OVERLOADS(mean));
   rows.back().empties = {[] {
-                           return reduced(mean, zeros({0, 3}, DType::float64), {1}, false);
+                           return reduced(MAKI_OVERLOADS(mean), zeros({0, 3}, DType::float64), {1}, false);
                          },
-                         [] { return reduced(mean, zeros({0}, DType::float64), {}, false); }};
+                         [] { return reduced(MAKI_OVERLOADS(mean), zeros({0}, DType::float64), {}, false); }};
   rows.push_back(transpose_row("matrix", 2, true));
   rows.push_back(transpose_row("last two of three axes", 3, true));
   rows.push_back(transpose_row("any two of four", 4, false));
   rows.push_back(transpose_row("any two of five", 5, false));
-  const auto transposed = [](int a, int b) { return [=](const Tensor& x) { return transpose(x, a, b); }; };
+  const auto transposed = [](int a, int b) { return [=](const auto& x) { return transpose(x, a, b); }; };
   rows.back().empties = {empty_of({0, 3}, transposed(0, 1)), empty_of({3, 0}, transposed(0, 1)),
                          empty_of({2, 3, 0}, transposed(0, 1)), empty_of({2, 0, 3}, transposed(0, 2)),
                          empty_of({0, 2, 3}, transposed(1, 2))};
   rows.push_back(concat_row("one part", 1));
   rows.push_back(concat_row("two parts", 2));
   rows.push_back(concat_row("five parts", 5));
-  const auto doubled = [](int axis) { return [=](const Tensor& x) { return concat({x, x}, axis); }; };
+  const auto doubled = [](int axis) { return [=](const auto& x) { return concat(std::vector{x, x}, axis); }; };
   rows.back().empties = {empty_of({0, 3}, doubled(0)), empty_of({0, 3}, doubled(1)), empty_of({3, 0}, doubled(0))};
   rows.push_back(stack_row("one part", 1));
   rows.push_back(stack_row("two parts", 2));
   rows.push_back(stack_row("five parts", 5));
-  const auto twice = [](int axis) { return [=](const Tensor& x) { return stack({x, x}, axis); }; };
+  const auto twice = [](int axis) { return [=](const auto& x) { return stack(std::vector{x, x}, axis); }; };
   rows.back().empties = {empty_of({0, 3}, twice(0)), empty_of({0, 3}, twice(-1)), empty_of({3, 0}, twice(1))};
   add_gathers(rows);
-  add_maxima(rows, "max", max);
-  add_maxima(rows, "argmax", argmax);
+  add_maxima(rows, "max", MAKI_OVERLOADS(max));
+  add_maxima(rows, "argmax", MAKI_OVERLOADS(argmax));
   for (Row& row : rows) {
     if (row.op == "argmax") row.differentiable = row.propagates = false;
   }
   rows.push_back(slice_row());
   const auto cut = [](int axis, std::int64_t begin, std::int64_t end) {
-    return [=](const Tensor& x) { return slice(x, axis, begin, end); };
+    return [=](const auto& x) { return slice(x, axis, begin, end); };
   };
   rows.back().empties = {empty_of({4, 3}, cut(0, 2, 2)), empty_of({0, 3}, cut(0, 0, 0)), empty_of({0, 3}, cut(1, 1, 2)),
                          empty_of({4, 0}, cut(0, 1, 3))};

@@ -18,21 +18,21 @@ Row matmul_row(const char* name, bool transpose_a, bool transpose_b, int batch_a
             };
             return Case{
                 {draw.normals(shape(batch_a, transpose_a, m, k)), draw.normals(shape(batch_b, transpose_b, k, n))},
-                [=](const std::vector<Tensor>& x) { return matmul(x[0], x[1], transpose_a, transpose_b); }};
+                [=](const auto& x) { return matmul(x[0], x[1], transpose_a, transpose_b); }};
           }};
 }
 
 Case matmul_of(const Shape& a, const Shape& b) {
-  return {{zeros(a, DType::float64), zeros(b, DType::float64)},
-          [](const std::vector<Tensor>& x) { return matmul(x[0], x[1]); }};
+  return {{zeros(a, DType::float64), zeros(b, DType::float64)}, [](const auto& x) { return matmul(x[0], x[1]); }};
 }
 
 Row linear_row(const char* name, int rank, bool bias) {
   return {.op = "linear", .name = name, .draw = [=](Draw& draw) {
             const Shape x = draw.shape(rank);
             const std::int64_t out = draw.extent(35);
-            Case drawn{{draw.normals(x), draw.normals({out, x.cols()})},
-                       [](const std::vector<Tensor>& v) { return linear(v[0], v[1], v.size() > 2 ? v[2] : Tensor()); }};
+            Case drawn{{draw.normals(x), draw.normals({out, x.cols()})}, [](const auto& v) {
+                         return linear(v[0], v[1], v.size() > 2 ? v[2] : std::decay_t<decltype(v[0])>());
+                       }};
             if (bias) drawn.inputs.push_back(draw.normals({out}));
             return drawn;
           }};
@@ -43,9 +43,8 @@ Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
   return {.op = "linear_gelu", .name = name, .draw = [=](Draw& draw) {
             const Shape x = draw.shape(rank);
             const std::int64_t out = draw.extent(35);
-            Case drawn{{draw.normals(x, 0, 0.5), draw.normals({out, x.cols()}, 0, 0.5)},
-                       [=](const std::vector<Tensor>& v) {
-                         return linear_gelu(v[0], v[1], v.size() > 2 ? v[2] : Tensor(), form);
+            Case drawn{{draw.normals(x, 0, 0.5), draw.normals({out, x.cols()}, 0, 0.5)}, [=](const auto& v) {
+                         return linear_gelu(v[0], v[1], v.size() > 2 ? v[2] : std::decay_t<decltype(v[0])>(), form);
                        }};
             if (bias) drawn.inputs.push_back(draw.normals({out}));
             return drawn;
@@ -62,8 +61,8 @@ Row gelu_feed_forward_row(const char* name, int rank, bool up_bias, bool down_bi
                 const std::int64_t hidden = draw.extent(35), out = draw.extent(35);
                 Case drawn{
                     {draw.normals(x, 0, 0.5), draw.normals({hidden, x.cols()}, 0, 0.5), draw.normals({out, hidden})},
-                    [=](const std::vector<Tensor>& v) {
-                      const Tensor none;
+                    [=](const auto& v) {
+                      const std::decay_t<decltype(v[0])> none;
                       return gelu_feed_forward(v[0], v[1], up_bias ? v[3] : none, v[2], down_bias ? v.back() : none,
                                                form);
                     }};
@@ -79,13 +78,13 @@ Row causal_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_to
             const std::int64_t width = draw.extent(35), taps = draw.integer(1, max_taps);
             const Shape x{draw.integer(1, 3), draw.integer(1, max_tokens), width};
             return Case{{draw.normals(x), draw.normals({taps, width})},
-                        [](const std::vector<Tensor>& v) { return causal_conv(v[0], v[1]); }};
+                        [](const auto& v) { return causal_conv(v[0], v[1]); }};
           }};
 }
 
 Case empty_causal_conv(const Shape& x, std::int64_t taps) {
   return {{zeros(x, DType::float64), zeros({taps, x[2]}, DType::float64)},
-          [](const std::vector<Tensor>& v) { return causal_conv(v[0], v[1]); }};
+          [](const auto& v) { return causal_conv(v[0], v[1]); }};
 }
 
 }  // namespace

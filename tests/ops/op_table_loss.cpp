@@ -10,7 +10,7 @@ Row embedding_row(const char* name, int rank, std::int64_t max_rows) {
             const std::int64_t vocabulary = draw.extent(max_rows);
             return Case{{draw.normals({vocabulary, draw.extent(35)}),
                          draw.integers(draw.shape(rank, 60), 0, static_cast<std::int32_t>(vocabulary - 1))},
-                        [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
+                        [](const auto& x) { return embedding(x[0], x[1]); }};
           }};
 }
 
@@ -21,7 +21,7 @@ Row embedding_sum_row(const char* name, int rank, std::int64_t max_rows) {
             const Shape ids = draw.shape(rank, 40).with(rank - 1, draw.integer(1, 4));
             return Case{
                 {draw.normals({rows, draw.extent(35)}), draw.integers(ids, -1, static_cast<std::int32_t>(rows - 1))},
-                [](const std::vector<Tensor>& x) { return embedding_sum(x[0], x[1]); }};
+                [](const auto& x) { return embedding_sum(x[0], x[1]); }};
           }};
 }
 
@@ -32,7 +32,7 @@ Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, d
             const Shape rows(shape.extents().first(static_cast<std::size_t>(rank - 1)));
             const auto last = static_cast<std::int32_t>(shape.cols() - 1);
             return Case{{draw.normals(shape, mean, std), draw.integers(rows, options.ignored == -1 ? -1 : 0, last)},
-                        [=](const std::vector<Tensor>& x) { return cross_entropy(x[0], x[1], options); }};
+                        [=](const auto& x) { return cross_entropy(x[0], x[1], options); }};
           }};
 }
 
@@ -48,7 +48,7 @@ Row linear_cross_entropy_row(const char* name, int rank, const CrossEntropy& opt
                 return Case{
                     {draw.normals(x, 0, 0.5), draw.normals({vocabulary, x.cols()}, 0, 0.5),
                      draw.integers(rows, options.ignored == -1 ? -1 : 0, static_cast<std::int32_t>(vocabulary - 1))},
-                    [=](const std::vector<Tensor>& v) { return linear_cross_entropy(v[0], v[1], v[2], options); }};
+                    [=](const auto& v) { return linear_cross_entropy(v[0], v[1], v[2], options); }};
               },
           .offset_std = 0.1};
 }
@@ -61,16 +61,16 @@ Row one_hot_row() {
                 const std::int64_t classes = draw.extent(20);
                 const Shape shape = draw.shape(static_cast<int>(draw.integer(0, 4)), 60);
                 return Case{{draw.integers(shape, 0, static_cast<std::int32_t>(classes - 1))},
-                            [=](const std::vector<Tensor>& x) { return one_hot(x[0], classes); }};
+                            [=](const auto& x) { return one_hot(x[0], classes); }};
               },
           .differentiable = false,
           .empties = {[] {
-            return Case{{zeros({0, 3}, DType::int32)}, [](const std::vector<Tensor>& x) { return one_hot(x[0], 0); }};
+            return Case{{zeros({0, 3}, DType::int32)}, [](const auto& x) { return one_hot(x[0], 0); }};
           }}};
 }
 
 Row mse_row(const char* name, const MeanSquaredError& options) {
-  const auto call = [=](const std::vector<Tensor>& x) { return mse(x[0], x[1], options); };
+  const auto call = [=](const auto& x) { return mse(x[0], x[1], options); };
   return {.op = "mse",
           .name = name,
           .draw =
@@ -86,16 +86,16 @@ Row mse_row(const char* name, const MeanSquaredError& options) {
 
 Case empty_embedding(const Shape& table, const Shape& ids) {
   return {{zeros(table, DType::float64), zeros(ids, DType::int32)},
-          [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
+          [](const auto& x) { return embedding(x[0], x[1]); }};
 }
 Case empty_cross_entropy(const Shape& logits, const Shape& targets, const CrossEntropy& options) {
   return {{zeros(logits, DType::float64), full(targets, DType::int32, -1)},
-          [=](const std::vector<Tensor>& x) { return cross_entropy(x[0], x[1], options); }};
+          [=](const auto& x) { return cross_entropy(x[0], x[1], options); }};
 }
 
 Case empty_linear_cross_entropy(const Shape& x, const Shape& weight, const Shape& targets) {
   return {{zeros(x, DType::float64), zeros(weight, DType::float64), full(targets, DType::int32, -1)},
-          [](const std::vector<Tensor>& v) { return linear_cross_entropy(v[0], v[1], v[2]); }};
+          [](const auto& v) { return linear_cross_entropy(v[0], v[1], v[2]); }};
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ std::vector<Row> loss_rows() {
   const auto sums = [](const Shape& table, const Shape& ids) {
     return [=]() -> Case {
       return {{zeros(table, DType::float64), full(ids, DType::int32, -1)},
-              [](const std::vector<Tensor>& x) { return embedding_sum(x[0], x[1]); }};
+              [](const auto& x) { return embedding_sum(x[0], x[1]); }};
     };
   };
   rows.back().empties = {sums({0, 3}, {2, 3}), sums({4, 3}, {0, 2}), sums({4, 0}, {2, 2}), sums({4, 3}, {5, 0})};

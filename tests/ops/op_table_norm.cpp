@@ -6,13 +6,11 @@
 namespace maki::tests {
 namespace {
 
-using Function = Tensor (*)(const Tensor&);
-
-Row softmax_row(const char* op, const char* name, Function f, int rank, double mean, double std) {
-  return {
-      .op = op, .name = name, .draw = [=](Draw& draw) {
-        return Case{{draw.normals(draw.shape(rank), mean, std)}, [f](const std::vector<Tensor>& x) { return f(x[0]); }};
-      }};
+template <class Function>
+Row softmax_row(const char* op, const char* name, const Function& f, int rank, double mean, double std) {
+  return {.op = op, .name = name, .draw = [=](Draw& draw) {
+            return Case{{draw.normals(draw.shape(rank), mean, std)}, [f](const auto& x) { return f(x[0]); }};
+          }};
 }
 
 double deviation(const double* row, std::int64_t n) {
@@ -40,8 +38,9 @@ Tensor spread_rows(Draw& draw, int rank, double mean) {
 Row layer_norm_row(const char* name, int rank, bool weight, bool bias, double mean = 0) {
   return {.op = "layer_norm", .name = name, .draw = [=](Draw& draw) {
             const Tensor x = spread_rows(draw, rank, mean);
-            Case drawn{{x}, [=](const std::vector<Tensor>& v) {
-                         return layer_norm(v[0], weight ? v[1] : Tensor(), bias ? v[weight ? 2 : 1] : Tensor());
+            Case drawn{{x}, [=](const auto& v) {
+                         const std::decay_t<decltype(v[0])> none;
+                         return layer_norm(v[0], weight ? v[1] : none, bias ? v[weight ? 2 : 1] : none);
                        }};
             if (weight) drawn.inputs.push_back(draw.normals({x.shape().cols()}, 1, 0.5));
             if (bias) drawn.inputs.push_back(draw.normals({x.shape().cols()}));
@@ -50,12 +49,13 @@ Row layer_norm_row(const char* name, int rank, bool weight, bool bias, double me
 }
 
 Row rms_norm_row(const char* name, int rank, bool weight, double mean = 0) {
-  return {.op = "rms_norm", .name = name, .draw = [=](Draw& draw) {
-            const Tensor x = spread_rows(draw, rank, mean);
-            Case drawn{{x}, [=](const std::vector<Tensor>& v) { return rms_norm(v[0], weight ? v[1] : Tensor()); }};
-            if (weight) drawn.inputs.push_back(draw.normals({x.shape().cols()}, 1, 0.5));
-            return drawn;
-          }};
+  return {
+      .op = "rms_norm", .name = name, .draw = [=](Draw& draw) {
+        const Tensor x = spread_rows(draw, rank, mean);
+        Case drawn{{x}, [=](const auto& v) { return rms_norm(v[0], weight ? v[1] : std::decay_t<decltype(v[0])>()); }};
+        if (weight) drawn.inputs.push_back(draw.normals({x.shape().cols()}, 1, 0.5));
+        return drawn;
+      }};
 }
 
 // Heads that are spread rows, and columns to copy.
@@ -66,39 +66,40 @@ Row rms_norm_heads_row(const char* name, bool copies, double mean = 0) {
             const Tensor flat = reshape(heads, {batch, width});
             const Tensor x = copies ? concat({flat, draw.normals({batch, draw.extent(20)})}, 1) : flat;
             return Case{{x, draw.normals({width}, 1, 0.5)},
-                        [=](const std::vector<Tensor>& v) { return rms_norm_heads(v[0], v[1], count); }};
+                        [=](const auto& v) { return rms_norm_heads(v[0], v[1], count); }};
           }};
 }
 
 Case empty_rms_norm_heads(const Shape& shape, std::int64_t normalized) {
   return {{zeros(shape, DType::float64), zeros({normalized}, DType::float64)},
-          [](const std::vector<Tensor>& x) { return rms_norm_heads(x[0], x[1], 2); }};
+          [](const auto& x) { return rms_norm_heads(x[0], x[1], 2); }};
 }
 
-Case empty_softmax(Function f, const Shape& shape) {
-  return {{zeros(shape, DType::float64)}, [f](const std::vector<Tensor>& x) { return f(x[0]); }};
+template <class Function>
+Case empty_softmax(const Function& f, const Shape& shape) {
+  return {{zeros(shape, DType::float64)}, [f](const auto& x) { return f(x[0]); }};
 }
 Case empty_layer_norm(const Shape& shape) {
   const Shape vector{shape.cols()};
   return {{zeros(shape, DType::float64), zeros(vector, DType::float64), zeros(vector, DType::float64)},
-          [](const std::vector<Tensor>& x) { return layer_norm(x[0], x[1], x[2]); }};
+          [](const auto& x) { return layer_norm(x[0], x[1], x[2]); }};
 }
 
 Case empty_rms_norm(const Shape& shape) {
   return {{zeros(shape, DType::float64), zeros({shape.cols()}, DType::float64)},
-          [](const std::vector<Tensor>& x) { return rms_norm(x[0], x[1]); }};
+          [](const auto& x) { return rms_norm(x[0], x[1]); }};
 }
 
 }  // namespace
 
 std::vector<Row> norm_rows() {
   std::vector<Row> rows = {
-      softmax_row("softmax", "one row", softmax, 1, 0, 1),
-      softmax_row("softmax", "matrix, large mean", softmax, 2, 10, 1),
-      softmax_row("softmax", "leading axes, wide spread", softmax, 4, 0, 3),
-      softmax_row("log_softmax", "one row", log_softmax, 1, 0, 1),
-      softmax_row("log_softmax", "matrix, large mean", log_softmax, 2, 10, 1),
-      softmax_row("log_softmax", "leading axes, wide spread", log_softmax, 3, 0, 3),
+      softmax_row("softmax", "one row", MAKI_OVERLOADS(softmax), 1, 0, 1),
+      softmax_row("softmax", "matrix, large mean", MAKI_OVERLOADS(softmax), 2, 10, 1),
+      softmax_row("softmax", "leading axes, wide spread", MAKI_OVERLOADS(softmax), 4, 0, 3),
+      softmax_row("log_softmax", "one row", MAKI_OVERLOADS(log_softmax), 1, 0, 1),
+      softmax_row("log_softmax", "matrix, large mean", MAKI_OVERLOADS(log_softmax), 2, 10, 1),
+      softmax_row("log_softmax", "leading axes, wide spread", MAKI_OVERLOADS(log_softmax), 3, 0, 3),
       layer_norm_row("plain", 2, false, false),
       layer_norm_row("weight", 2, true, false),
       layer_norm_row("bias", 1, false, true),
@@ -106,12 +107,17 @@ std::vector<Row> norm_rows() {
       layer_norm_row("weight and bias, large mean", 2, true, true, 10),
   };
   rows.back().step = 1e-4;  // steps are relative to |x|, which is ten times as large as the deviation that matters here
-  rows[0].empties = {[] { return empty_softmax(softmax, {0, 3}); }, [] { return empty_softmax(softmax, {3, 0}); }};
-  rows[3].empties = {[] {
-                       return empty_softmax(log_softmax, {2, 0, 3});
+  rows[0].empties = {[] {
+                       return empty_softmax(MAKI_OVERLOADS(softmax), {0, 3});
                      },
                      [] {
-                       return empty_softmax(log_softmax, {3, 0});
+                       return empty_softmax(MAKI_OVERLOADS(softmax), {3, 0});
+                     }};
+  rows[3].empties = {[] {
+                       return empty_softmax(MAKI_OVERLOADS(log_softmax), {2, 0, 3});
+                     },
+                     [] {
+                       return empty_softmax(MAKI_OVERLOADS(log_softmax), {3, 0});
                      }};
   for (Row& row :
        std::vector<Row>{rms_norm_row("plain", 2, false), rms_norm_row("weight", 3, true),

@@ -1,0 +1,92 @@
+// The values and gradients of every op in float64 against its definition in extended precision (definitions.h).
+#include <algorithm>
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/ops/op_case.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// The length of a complex step. Its square is far below the rounding of any number that is added to it.
+constexpr double kStep = 1e-30;
+
+std::vector<Exact> exact(const std::vector<Tensor>& inputs) { return {inputs.begin(), inputs.end()}; }
+
+// Σ cotangent · y, of which only the derivative is used.
+definitions::Number contracted(const Exact& y, const Tensor& cotangent) {
+  definitions::Number total = 0;
+  for (std::int64_t i = 0; i < y.numel(); ++i) total += y[i] * static_cast<long double>(cotangent.at(i));
+  return total;
+}
+
+// d contracted / d input, by a complex step of each element.
+Tensor complex_steps(const Call& call, std::vector<Exact> inputs, std::size_t input, const Tensor& cotangent) {
+  Exact& x = inputs[input];
+  Tensor gradient = empty(x.shape(), DType::float64);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    const definitions::Number before = x[i];
+    x[i] += definitions::Number(0, kStep);
+    gradient.data<double>()[i] = static_cast<double>(contracted(call.definition(inputs), cotangent).imag() / kStep);
+    x[i] = before;
+  }
+  return gradient;
+}
+
+Tensor real_part(const Exact& y) {
+  Tensor values = empty(y.shape(), DType::float64);
+  for (std::int64_t i = 0; i < y.numel(); ++i) values.data<double>()[i] = static_cast<double>(y[i].real());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("every op agrees with its definition in extended precision, and its gradients with complex steps") {
+  int gradients = 0;
+  for (const Row& row : op_table()) {
+    for (std::uint64_t seed = 0; seed < kDefinitionSeeds; ++seed) {
+      Draw draw(seed + 2000);
+      const Case drawn = row.draw(draw);
+      INFO(describe(row, seed + 2000, drawn));
+      REQUIRE(drawn.call.has_definition());
+      BoundCase bound(drawn, DType::float64);
+      const Evaluation evaluation = evaluate(bound);
+      const std::vector<Exact> inputs = exact(drawn.inputs);
+      const Tensor expected = real_part(drawn.call.definition(inputs));
+      REQUIRE(relative_error(evaluation.output, expected, row.floor) <= row.definition_bound);
+      std::size_t parameter = 0;
+      for (std::size_t input = 0; row.differentiable && input < inputs.size(); ++input) {
+        if (drawn.inputs[input].dtype() == DType::int32) continue;
+        INFO("gradient of input " << input);
+        const Tensor steps = complex_steps(drawn.call, inputs, input, cotangent(expected.shape()));
+        REQUIRE(relative_error(evaluation.gradients.at(parameter++), steps, row.floor) <= row.definition_bound);
+        ++gradients;
+      }
+    }
+  }
+  REQUIRE(gradients > 300);
+}
+
+TEST_CASE("the value of every op has the same bits whether or not gradients are asked for") {
+  for (const Row& row : op_table()) {
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Draw draw(seed + 3000);
+      const Case drawn = row.draw(draw);
+      INFO(describe(row, seed + 3000, drawn));
+      for (const DType dtype : {DType::float32, DType::float64}) {
+        BoundCase all(drawn, dtype), none(drawn, dtype, [](std::size_t) { return false; });
+        const Tensor value = evaluate(all).output;
+        REQUIRE(same_bits(value, evaluate(none).output));
+        for (std::size_t only = 0; all.store().parameters().size() > 1 && only < drawn.inputs.size(); ++only) {
+          BoundCase alone(drawn, dtype, [&](std::size_t i) { return i == only; });
+          REQUIRE(same_bits(value, evaluate(alone).output));
+        }
+        if (row.random) continue;
+        const AsRecorded same_rounding;
+        REQUIRE(same_bits(value, all.forward()));
+      }
+    }
+  }
+}
