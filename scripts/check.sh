@@ -36,7 +36,12 @@ try_part() {
   local part=$1
   case $part in
     tidy) scripts/tidy.sh --all ;;
-    fuzz) scripts/fuzz.sh all 60 ;;
+    fuzz)
+      scripts/fuzz.sh all 60
+      cmake --preset release --log-level=WARNING
+      build build/release maki_tests_train
+      build/release/tests/maki_tests_train "[.long_input]"
+      ;;
     avx512 | arm64 | systems | macos) "scripts/$part.sh" ;;
     packages) scripts/check_packages.sh ;;
     ranks)

@@ -171,14 +171,13 @@ Decoder::Decoder(const std::string& encoding, std::string name, InvalidUtf8 inva
 
 Decoder::~Decoder() { iconv_close(iconv_); }
 
-// Handles the first pending byte, which is invalid: throws or replaces it.
+// Handles the next byte, which is invalid: throws or replaces it.
 void Decoder::invalid(std::string& text) {
   check<CorpusError>(policy_ == InvalidUtf8::replace,
                      "{}: is not text in {}: byte {} is invalid; choose another `encoding`, or replace such bytes with "
                      "`invalid_utf8` replace",
                      name_, encoding_, offset_);
   text += kReplacementCharacter;
-  pending_.erase(0, 1);
   ++offset_;
   ++replaced_;
 }
@@ -190,18 +189,22 @@ void Decoder::push(std::string_view bytes, std::string& text) {
     const std::size_t taken = std::min(bytes.size(), kBlockBytes);
     pending_.append(bytes.substr(0, taken));
     bytes.remove_prefix(taken);
-    while (!pending_.empty()) {
-      char* from = pending_.data();
+    char* from = pending_.data();
+    std::size_t left = pending_.size();
+    while (left > 0) {
       char* to = buffer.data();
-      std::size_t left = pending_.size(), room = buffer.size();
+      std::size_t room = buffer.size();
+      const std::size_t before = left;
       const bool stopped = iconv(iconv_, &from, &left, &to, &room) == static_cast<std::size_t>(-1);
       const int error = stopped ? errno : 0;
       text.append(buffer.data(), buffer.size() - room);
-      offset_ += pending_.size() - left;
-      pending_.erase(0, pending_.size() - left);
+      offset_ += before - left;
       if (error == EINVAL) break;  // an incomplete character, continued by the next bytes
-      if (error == EILSEQ) invalid(text);
+      if (error != EILSEQ) continue;
+      invalid(text);
+      ++from, --left;
     }
+    pending_.erase(0, pending_.size() - left);
   }
 }
 
@@ -212,7 +215,8 @@ void Decoder::finish(std::string& text) {
   std::size_t room = buffer.size();
   iconv(iconv_, nullptr, nullptr, &to, &room);
   text.append(buffer.data(), buffer.size() - room);
-  while (!pending_.empty()) invalid(text);
+  for (std::size_t i = 0; i < pending_.size(); ++i) invalid(text);
+  pending_.clear();
 }
 
 }  // namespace maki

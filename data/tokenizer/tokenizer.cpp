@@ -27,8 +27,10 @@ constexpr Table kTokenizerKinds("tokenizer", kKinds);
 }  // namespace
 
 std::string Tokenizer::decode(TokenSpan ids) const {
+  constexpr std::size_t kBlockTokens = 1 << 16;  // per read: few calls, 256 KiB of memory
   std::string text;
-  for (std::size_t i = 0; i < ids.size(); ++i) text += bytes(ids[i]);
+  for (std::size_t at = 0; at < ids.size(); at += kBlockTokens)
+    for (const std::int32_t id : ids.ids(at, kBlockTokens)) text += bytes(id);
   return text;
 }
 

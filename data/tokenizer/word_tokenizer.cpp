@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "data/io/error.h"
@@ -42,11 +43,11 @@ std::unique_ptr<Tokenizer> load_word(std::string_view saved) {
   require(!invalid_utf8(saved));
   const std::string_view characters = saved.substr(head, size);
   require(!invalid_utf8(characters));
-  std::vector<std::string> words;
+  TokenList words;
   for (std::string_view left = saved.substr(head + size); !left.empty();) {
     const std::size_t at = left.find('\n');
-    require(at != std::string_view::npos);
-    words.emplace_back(left.substr(0, at));
+    require(at != std::string_view::npos && at > 0);
+    words.add(left.substr(0, at));
     left.remove_prefix(at + 1);
   }
   auto tokenizer = std::make_unique<WordTokenizer>(characters, std::move(words));
@@ -54,7 +55,7 @@ std::unique_ptr<Tokenizer> load_word(std::string_view saved) {
   return tokenizer;
 }
 
-std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
+TokenList frequent_words(const TextToLearn::Pieces& text) {
   // A word that occurs once would get an embedding that one example trains; and if every word of the training text were
   // a token, the characters, which must spell unknown words, would never be trained.
   constexpr std::int64_t kMinCount = 2;
@@ -62,11 +63,13 @@ std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
   for (std::string_view rest : text) {
     while (!rest.empty()) ++counts[next_piece(rest)];
   }
-  std::vector<std::string> words;
+  std::vector<std::string_view> sorted;
   for (const auto& [word, count] : counts) {
-    if (count >= kMinCount && !is_one_character(word)) words.emplace_back(word);
+    if (count >= kMinCount && !is_one_character(word)) sorted.push_back(word);
   }
-  std::ranges::sort(words);
+  std::ranges::sort(sorted);
+  TokenList words;
+  for (const std::string_view word : sorted) words.add(word);
   return words;
 }
 
@@ -95,12 +98,11 @@ double new_word_share(std::string_view text) {
   return words < kMinWords ? 1 : static_cast<double>(unknown) / static_cast<double>(words);
 }
 
-WordTokenizer::WordTokenizer(const TextToLearn& text) : characters_(text), words_(frequent_words(text.learned)) {
-  index_words();
-}
+WordTokenizer::WordTokenizer(const TextToLearn& text)
+    : characters_(text), words_(frequent_words(text.learned)), index_(words_) {}
 
-WordTokenizer::WordTokenizer(std::string_view characters, std::vector<std::string> words)
-    : characters_(characters), words_(std::move(words)) {
+WordTokenizer::WordTokenizer(std::string_view characters, TokenList words)
+    : characters_(characters), words_(std::move(words)), index_(words_) {
   check<CorpusError>(!characters.empty(), "tokenizer: the saved vocabulary is damaged");
   for (std::size_t i = 0; i < words_.size(); ++i) {
     std::string_view left = words_[i];
@@ -108,12 +110,6 @@ WordTokenizer::WordTokenizer(std::string_view characters, std::vector<std::strin
     check<CorpusError>(whole && characters_.unknown(words_[i]).empty() && (i == 0 || words_[i - 1] < words_[i]),
                        "tokenizer: the saved vocabulary is damaged");
   }
-  index_words();
-}
-
-void WordTokenizer::index_words() {
-  const auto first = static_cast<std::int32_t>(characters_.vocab_size());
-  for (std::size_t i = 0; i < words_.size(); ++i) ids_[words_[i]] = first + static_cast<std::int32_t>(i);
 }
 
 std::size_t WordTokenizer::token_bound(std::string_view text) const { return characters_.token_bound(text); }
@@ -124,8 +120,8 @@ std::vector<std::int32_t> WordTokenizer::encode(std::string_view text) const {
   std::vector<std::int32_t> ids;
   for (std::string_view left = text; !left.empty();) {
     const std::string_view piece = next_piece(left);
-    if (const auto word = ids_.find(piece); word != ids_.end()) {
-      ids.push_back(word->second);
+    if (const std::int32_t word = index_.find(piece); word >= 0) {
+      ids.push_back(static_cast<std::int32_t>(characters_.vocab_size()) + word);
       continue;
     }
     const std::vector<std::int32_t> spelled = characters_.encode(piece);
@@ -137,13 +133,13 @@ std::vector<std::int32_t> WordTokenizer::encode(std::string_view text) const {
 std::string_view WordTokenizer::bytes(std::int32_t id) const {
   check_token_id(id, vocab_size());
   const std::int64_t word = id - characters_.vocab_size();
-  return word < 0 ? characters_.bytes(id) : std::string_view(words_[static_cast<std::size_t>(word)]);
+  return word < 0 ? characters_.bytes(id) : words_[static_cast<std::size_t>(word)];
 }
 
 std::string WordTokenizer::save_encoding() const {
   const std::string characters = characters_.save().substr(kCharTokenizer.header.size());
   std::string saved = fmt::format("{}{}\n{}", kWordTokenizer.header, characters.size(), characters);
-  for (const std::string& word : words_) saved += word + '\n';
+  for (std::size_t i = 0; i < words_.size(); ++i) saved.append(words_[i]) += '\n';
   return saved;
 }
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "data/tokenizer/char_tokenizer.h"
+#include "data/tokenizer/token_list.h"
 
 namespace maki {
 
@@ -27,8 +27,8 @@ class WordTokenizer final : public Tokenizer {
   explicit WordTokenizer(const TextToLearn& text);
   /// Exactly these characters and words. Throws CorpusError unless there is a character, and the words are distinct,
   /// ascending, each one word of two or more characters (a space before it counts), and spelled with these characters.
-  WordTokenizer(std::string_view characters, std::vector<std::string> words);
-  WordTokenizer(const WordTokenizer&) = delete;  // ids_ refers to the words of this object
+  WordTokenizer(std::string_view characters, TokenList words);
+  WordTokenizer(const WordTokenizer&) = delete;  // index_ refers to the words of this object
   WordTokenizer& operator=(const WordTokenizer&) = delete;
 
   std::string kind() const override { return "word"; }
@@ -50,11 +50,9 @@ class WordTokenizer final : public Tokenizer {
   std::string save_encoding() const override;
 
  private:
-  void index_words();
-
   CharTokenizer characters_;
-  std::vector<std::string> words_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;  // of words_
+  TokenList words_;
+  TokenIndex index_;  // of words_
 };
 
 }  // namespace maki

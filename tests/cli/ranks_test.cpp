@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/cli/every_kind.h"
 #include "tests/cli/require_refused.h"
@@ -276,6 +277,27 @@ TEST_CASE("ranks: an error is told once, by rank 0, and ends all with its exit c
                on_ranks(2));
   require_one_sentence(diverged, 5, {"diverged"});
   refused(new_run(corpus, run, kSmall), 2, {run, "--resume"});
+}
+
+TEST_CASE("ranks: CPUs of one arithmetic train together, and no others") {
+  const std::vector<std::string> targets = maki::kernels::available_targets();
+  const auto starts_as = [&](const std::string& target) { return "test $rank = 0 || export MAKI_TARGET=" + target; };
+  const std::string_view here = maki::kernels::arithmetic_of(maki::kernels::target());
+  if (targets.size() == 1) WARN("skipped: this build has one target");
+  if (targets.size() == 1 || !has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), one = folder / "one";
+  require_ok(run_maki(new_run(corpus, one, kSmall)));
+  for (const std::string& target : targets) {
+    INFO(target);
+    const Finished finished = run_maki(new_run(corpus, folder / target, kSmall), on_ranks(2, starts_as(target)));
+    if (maki::kernels::arithmetic_of(target) == here) {
+      require_ok(finished);
+      REQUIRE(checkpoints(folder / target) == checkpoints(one));
+    } else {
+      require_one_sentence(finished, 2, {"rank 1", "arithmetic of this run, " + std::string(here), "MAKI_TARGET"});
+    }
+  }
 }
 
 TEST_CASE("ranks: what no team can do is refused in a sentence") {

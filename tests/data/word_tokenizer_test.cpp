@@ -9,6 +9,7 @@
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
+#include "tests/data/allocations.h"
 #include "tests/data/require_refused.h"
 
 using namespace maki;
@@ -276,6 +277,13 @@ TEST_CASE("words: a saved tokenizer that is damaged or forged is rejected") {
   }
   REQUIRE(refused > 10'000);
   REQUIRE(read > 0);
+}
+
+TEST_CASE("a saved word tokenizer of empty words is rejected in little memory") {
+  const std::string saved = "maki word tokenizer 1\n1\na" + std::string(10'000'000, '\n');
+  start_peak();
+  require_refused([&] { load_tokenizer(saved); }, {"tokenizer"});
+  REQUIRE(peak_bytes() < 1'000'000);
 }
 
 TEST_CASE("the share of new words is that of the last tenth, without white space, and 1 for a few words") {

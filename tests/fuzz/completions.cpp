@@ -2,11 +2,13 @@
 #include "train/app/serve/completions.h"
 
 #include "tests/fuzz/targets.h"
+#include "train/app/serve/http.h"
 
 namespace maki::fuzz {
 namespace {
 
 void read_completion(const std::string& bytes) {
+  check(bytes.size() <= kMaxHttpBody, "body: must be at most {} bytes", kMaxHttpBody);  // as the server does
   const CompletionRequest request = parse_completion(bytes, 1);
   check<std::logic_error>(!request.prompts.empty() && request.n >= 1 && request.n <= kMaxChoices &&
                               request.text.generate.max_tokens >= 0 &&

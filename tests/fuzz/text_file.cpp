@@ -1,4 +1,5 @@
 // Text in any encoding. The first byte chooses how it is read.
+#include <algorithm>
 #include <stdexcept>
 
 #include "data/io/error.h"
@@ -18,10 +19,12 @@ void read_as_text_file(const std::string& bytes) {
   const std::string path = scratch_file("text.txt", std::string_view(bytes).substr(bytes.empty() ? 0 : 1));
   Corpus corpus;
   append_corpus_file(corpus, path, options);
+  // Blocks as short as a character, unless they would be very many.
+  const std::size_t block_bytes = std::max(1 + choice / 16, bytes.size() >> 12);
   std::string blocks;
   std::vector<std::string> notes;
   read_corpus_file(
-      path, options, 1 + choice / 16, [&](std::string_view block) { blocks += block; }, notes);
+      path, options, block_bytes, [&](std::string_view block) { blocks += block; }, notes);
   if (blocks != corpus.text || invalid_utf8(blocks))
     throw std::logic_error("a text is not the same in blocks, or is not well-formed");
 }

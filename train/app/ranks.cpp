@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/simd/target.h"
 #include "data/io/os.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
@@ -57,18 +55,12 @@ void end_stuck(const std::string& sentence) {
   _exit(RankError::kExitCode);
 }
 
-// Two processes with the same text compute the same bits.
-std::string arithmetic() {
-  const std::string_view instructions = kernels::bf16_instructions();
-  return std::string(kernels::arithmetic_of(kernels::target())) +
-         (instructions.empty() ? "" : fmt::format(" with {}", instructions));
-}
-
-void require_same(const std::vector<std::string>& of_ranks, const char* what, const char* advice) {
-  const auto other = std::ranges::find_if(of_ranks, [&](const std::string& text) { return text != of_ranks.front(); });
-  if (other == of_ranks.end()) return;
-  fail("ranks: all must {}; {} has {}, and {} has {}; {}", what, ranks().describe(0), of_ranks.front(),
-       ranks().describe(static_cast<int>(other - of_ranks.begin())), *other, advice);
+void require_same_program() {
+  const std::vector<std::string> versions = gather_all(*joined, version_text());
+  const auto other = std::ranges::find_if(versions, [&](const std::string& text) { return text != versions.front(); });
+  if (other == versions.end()) return;
+  fail("ranks: all must run the same version of maki; {} has {}, and {} has {}; install it on all machines",
+       ranks().describe(0), versions.front(), ranks().describe(static_cast<int>(other - versions.begin())), *other);
 }
 
 // Where the launcher binds no processors to ranks, those of a machine share its cores.
@@ -76,12 +68,6 @@ void share_cores(int ranks_here) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (std::getenv("OMP_NUM_THREADS") == nullptr && threads() * ranks_here > cores)
     set_threads(std::max(1, cores / ranks_here));
-}
-
-void require_same_programs() {
-  require_same(gather_all(*joined, version_text()), "run the same version of maki", "install it on all machines");
-  require_same(gather_all(*joined, arithmetic()), "compute with the same arithmetic",
-               "set the environment variable MAKI_TARGET to one that all have");
 }
 
 }  // namespace
@@ -100,7 +86,7 @@ void join_ranks(double patience_seconds) {
 
 int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow) {
   try {
-    if (joined) require_same_programs();
+    if (joined) require_same_program();
     return ranks().leads() ? lead() : follow();
   } catch (...) {
     const Failure failure = current_failure();

@@ -21,8 +21,7 @@ bool is_follower();
 void leave_ranks();
 
 /// Runs lead() on rank 0 and follow() on the others, and returns the exit code. What lead() throws, it throws; of the
-/// others, rank 0 throws it as RankError. Throws Error if they run different versions of maki, or compute with
-/// different SIMD instructions, which would change bits.
+/// others, rank 0 throws it as RankError. Throws Error if they run different versions of maki.
 int run_ranks(const std::function<int()>& lead, const std::function<int()>& follow);
 
 /// Prints why this process ends, before it has joined others or as rank 0. What all ranks refuse, such as a wrong

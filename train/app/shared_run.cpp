@@ -211,9 +211,8 @@ int follow_shared_runs() {
     const Start start = announced<Start>();
     const Config config = config_of(start.config);
     check(message == Announcement::timing || use_arithmetic(newest_arithmetic(config), config.precision),
-          "ranks: all must compute in the arithmetic of this run, {}; a machine has only {}; leave it out, or resume "
-          "with "
-          "`any_arithmetic`",
+          "ranks: all must compute in the arithmetic of this run, {}; this one has {}; leave its machine out, or begin "
+          "the run with the environment variable MAKI_TARGET set to a target that all have",
           newest_arithmetic(config), arithmetic_here(config.precision));
     const std::unique_ptr<Task> random = message == Announcement::timing
                                              ? random_task_to_time(config, {start.target, start.source, start.classes})

@@ -18,11 +18,11 @@ constexpr double kMaxPenalty = 100;
 CompletionRequest::Prompt prompt_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   check(value.is_array() && !value.empty(), "prompt: must be a text, ids of tokens, or a list of these; got {}",
-        shown_json(value));
+        ShownJson{value});
   std::vector<std::int32_t> ids;
   for (const Json& id : value) {
     check(id.is_number_unsigned() && id.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max(),
-          "prompt: an id must be a whole number of at least 0; got {}", shown_json(id));
+          "prompt: an id must be a whole number of at least 0; got {}", ShownJson{id});
     ids.push_back(id.get<std::int32_t>());
   }
   return ids;
@@ -33,6 +33,7 @@ void read_prompts(JsonBody& body, CompletionRequest& request) {
   if (prompt == nullptr || !prompt->is_array() || prompt->empty() || prompt->front().is_number()) {
     request.prompts.push_back(prompt_of(prompt == nullptr ? Json("") : *prompt));
   } else {
+    check(prompt->size() <= kMaxChoices, "prompt: must be at most {} texts; got {}", kMaxChoices, prompt->size());
     for (const Json& one : *prompt) request.prompts.push_back(prompt_of(one));
   }
 }
@@ -44,7 +45,7 @@ void read_stops(JsonBody& body, std::vector<std::string>& stops) {
   for (const Json& text : list) {
     stops.push_back(text.is_string() ? text.get<std::string>() : "");
     check(!stops.back().empty() && stops.back().size() <= kMaxStopBytes,
-          "stop: must be a text of 1 to {} bytes, or a list of such; got {}", kMaxStopBytes, shown_json(text));
+          "stop: must be a text of 1 to {} bytes, or a list of such; got {}", kMaxStopBytes, ShownJson{text});
   }
 }
 
@@ -63,7 +64,7 @@ void read_sampling(JsonBody& body, Sampling& sampling) {
 bool asks_for_usage(const Json& options) {
   const bool asks = options == Json{{"include_usage", true}};
   check(asks || options == Json{{"include_usage", false}},
-        "stream_options: must be an object with include_usage, true or false; got {}", shown_json(options));
+        "stream_options: must be an object with include_usage, true or false; got {}", ShownJson{options});
   return asks;
 }
 

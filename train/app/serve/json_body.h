@@ -14,10 +14,26 @@
 
 namespace maki {
 
-/// A value as error messages show it.
-inline std::string shown_json(const Json& value) {
-  return truncate_for_message(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
+/// A value as error messages show it; written as text only when it is formatted, because a value may be long and most
+/// checks hold.
+struct ShownJson {
+  const Json& value;
+};
+
+}  // namespace maki
+
+/// @cond
+template <>
+struct fmt::formatter<maki::ShownJson> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const maki::ShownJson& shown, Context& context) const {
+    return fmt::formatter<std::string>::format(
+        maki::truncate_for_message(shown.value.dump(-1, ' ', false, maki::Json::error_handler_t::replace)), context);
+  }
+};
+/// @endcond
+
+namespace maki {
 
 /// All functions throw Error.
 class JsonBody {
@@ -31,7 +47,7 @@ class JsonBody {
     } catch (const Json::exception& error) {
       fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
     }
-    check(fields_.is_object(), "body: must be an object of JSON; got {}", shown_json(fields_));
+    check(fields_.is_object(), "body: must be an object of JSON; got {}", ShownJson{fields_});
   }
 
   /// null if the field was not given, for which the value null stands as well.
@@ -43,8 +59,8 @@ class JsonBody {
   /// A field that must be given; the error ends with the advice.
   std::string text(const char* name, const char* advice) {
     const Json* const value = find(name);
-    check(value != nullptr && value->is_string(), "{}: must be a text; got {}; {}", name,
-          value == nullptr ? "none" : shown_json(*value), advice);
+    check(value != nullptr, "{}: must be a text; got none; {}", name, advice);
+    check(value->is_string(), "{}: must be a text; got {}; {}", name, ShownJson{*value}, advice);
     return value->get<std::string>();
   }
   template <class Number>
@@ -55,7 +71,7 @@ class JsonBody {
     const double number = value->is_number() ? value->get<double>() : low - 1;
     check((!whole || value->is_number_integer()) && number >= low && number <= high,
           "{}: must be a {}number between {} and {}; got {}", name, whole ? "whole " : "", low, high,
-          shown_json(*value));
+          ShownJson{*value});
     return value->get<Number>();
   }
   bool flag(const char* name) {
