@@ -189,3 +189,15 @@ TEST_CASE("mse is the mean or the sum of the squared differences, and its gradie
   REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 1}, DType::float64)), ContainsSubstring("got [2, 2] and [2, 1]"));
   REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 2}, DType::float32)), ContainsSubstring("float64 and float32"));
 }
+
+TEST_CASE("embedding_sum refuses ids outside the table, and shapes that do not fit") {
+  const Tensor table = zeros({4, 3}, DType::float32);
+  const auto ids = [](std::int32_t id) { return tensor(std::vector<std::int32_t>{0, id}, {1, 2}); };
+  REQUIRE(embedding_sum(table, ids(-1)).shape() == Shape{1, 3});
+  for (const std::int32_t id : {-2, 4}) {
+    const std::string said = refusal([&] { embedding_sum(table, ids(id)); });
+    REQUIRE_THAT(said, ContainsSubstring("must be in [0, 4)") && ContainsSubstring("got " + std::to_string(id)));
+  }
+  REQUIRE_THAT(refusal([&] { embedding_sum(zeros({4}, DType::float32), ids(0)); }), ContainsSubstring("[V, C]"));
+  REQUIRE_THAT(refusal([&] { embedding_sum(table, zeros({}, DType::int32)); }), ContainsSubstring("[… K]"));
+}
