@@ -89,7 +89,7 @@ tried() {
     /tests of kernels and ops passed/ { tests += $1 }
     / inputs tried/ { inputs += $2 }
     / faults were noticed/ { faults += $3 }
-    END { print tests ? tests " tests" : inputs ? inputs " inputs" : faults ? faults " faults" : "-" }' "$1"
+    END { print inputs ? inputs " inputs" : tests ? tests " tests" : faults ? faults " faults" : "-" }' "$1"
 }
 
 if [ "${1:-}" = --alone ]; then

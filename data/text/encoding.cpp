@@ -200,9 +200,11 @@ void Decoder::push(std::string_view bytes, std::string& text) {
       text.append(buffer.data(), buffer.size() - room);
       offset_ += before - left;
       if (error == EINVAL) break;  // an incomplete character, continued by the next bytes
-      if (error != EILSEQ) continue;
-      invalid(text);
-      ++from, --left;
+      if (error == EILSEQ) {
+        invalid(text);
+        ++from;
+        --left;
+      }
     }
     pending_.erase(0, pending_.size() - left);
   }

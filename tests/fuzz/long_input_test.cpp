@@ -16,11 +16,7 @@ namespace {
 constexpr std::size_t kSize = 2'000'000;
 constexpr double kSecondsPerByte = 1e-7;
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // The input with a part of it repeated in its place, so often that there are kSize bytes.
 std::string lengthened(const std::string& input, std::size_t begin, std::size_t count) {
@@ -49,7 +45,7 @@ int with_long_inputs(const Target& target, std::uint64_t parts, const Use& use) 
 
 }  // namespace
 
-TEST_CASE("a part of a file that is repeated a million times needs memory in proportion", "[fuzz_test]") {
+TEST_CASE("a part of a file that is repeated very often needs memory in proportion", "[fuzz_test]") {
   for (const Target& target : targets()) {
     with_long_inputs(target, 4, [&](const std::string& input) { CHECK_NOTHROW(try_input(target, input)); });
   }

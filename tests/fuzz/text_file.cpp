@@ -19,8 +19,8 @@ void read_as_text_file(const std::string& bytes) {
   const std::string path = scratch_file("text.txt", std::string_view(bytes).substr(bytes.empty() ? 0 : 1));
   Corpus corpus;
   append_corpus_file(corpus, path, options);
-  // Blocks as short as a character, unless they would be very many.
-  const std::size_t block_bytes = std::max(1 + choice / 16, bytes.size() >> 12);
+  // Blocks as short as a character, unless there would be more than 4,096.
+  const std::size_t block_bytes = std::max(1 + choice / 16, bytes.size() / 4096);
   std::string blocks;
   std::vector<std::string> notes;
   read_corpus_file(

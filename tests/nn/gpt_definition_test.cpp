@@ -1,5 +1,6 @@
 // A whole Gpt in float64 against the formulas of its parts in extended precision (tests/ops/definitions.h): its loss,
 // and by complex steps the gradient of every parameter.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -14,12 +15,10 @@ using definitions::Exact;
 
 namespace {
 
-constexpr double kStep = 1e-30;
-
 // The numbers of every parameter, by name; an absent one is empty.
 using Weights = std::map<std::string, Exact>;
 
-// One token sequence through the model that `config` describes. Its names are those of the parameters.
+// The model that a configuration describes, made of definitions. Names are those of its parameters.
 class DefinedGpt {
  public:
   DefinedGpt(const TransformerConfig& config, const Weights& weights) : c_(config), weights_(weights) {}
@@ -91,6 +90,11 @@ class DefinedGpt {
   const Weights& weights_;
 };
 
+Tensor recorded_loss(Tape& tape, const SmallGpt& gpt, const Tensor& ids, const Tensor& targets) {
+  const Recording on(tape);
+  return gpt.model.loss(ids, targets);
+}
+
 }  // namespace
 
 TEST_CASE("the loss of a Gpt of every form, and the gradient of every parameter, agree with its definition") {
@@ -103,10 +107,7 @@ TEST_CASE("the loss of a Gpt of every form, and the gradient of every parameter,
     gpt.randomize(71);
     const Tensor ids = random_ids(1, 4, config.vocab_size, 72), targets = random_ids(1, 4, config.vocab_size, 73);
     Tape tape;
-    const Tensor loss = [&] {
-      const Recording on(tape);
-      return gpt.model.loss(ids, targets);
-    }();
+    const Tensor loss = recorded_loss(tape, gpt, ids, targets);
     tape.backward(loss);
 
     Weights weights;
@@ -118,15 +119,11 @@ TEST_CASE("the loss of a Gpt of every form, and the gradient of every parameter,
     double largest = 0;
     for (const auto& parameter : gpt.store.parameters()) {
       const Tensor gradient = parameter->gradient();
-      Exact& values = weights[parameter->name()];
-      for (std::int64_t i = 0; i < values.numel(); ++i) {
-        const definitions::Number before = values[i];
-        values[i] += definitions::Number(0, kStep);
-        const auto by_step = static_cast<double>(defined_loss().imag() / kStep);
-        values[i] = before;
+      const Tensor by_steps = definitions::complex_steps(weights[parameter->name()], defined_loss);
+      for (std::int64_t i = 0; i < gradient.numel(); ++i) {
         INFO(parameter->name() << " element " << i);
-        REQUIRE(std::abs(gradient.at(i) - by_step) < 1e-12);
-        largest = std::max(largest, std::abs(by_step));
+        REQUIRE(std::abs(gradient.at(i) - by_steps.at(i)) < 1e-12);
+        largest = std::max(largest, std::abs(by_steps.at(i)));
       }
     }
     REQUIRE(largest > 0.01);
@@ -141,10 +138,7 @@ TEST_CASE("the loss of a Gpt of every form has the same bits whether or not it i
       gpt.randomize(74);
       const Tensor ids = random_ids(2, 9, config.vocab_size, 75), targets = random_ids(2, 9, config.vocab_size, 76);
       Tape tape;
-      const Tensor recorded = [&] {
-        const Recording on(tape);
-        return gpt.model.loss(ids, targets);
-      }();
+      const Tensor recorded = recorded_loss(tape, gpt, ids, targets);
       const AsRecorded same_rounding;
       REQUIRE(maki::tests::same_bits(recorded, gpt.model.loss(ids, targets)));
     }

@@ -1,5 +1,5 @@
 // The gradient of a whole model with respect to every parameter, in float64, against differences: with dropout, and in
-// forms that gpt_definition_test.cpp has not.
+// forms that gpt_definition_test.cpp does not have.
 #include <cmath>
 
 #include "autograd/gradcheck.h"

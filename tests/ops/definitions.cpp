@@ -40,6 +40,18 @@ Number mean_square(const Number* x, std::int64_t cols) {
 
 }  // namespace
 
+Exact::Exact(const Tensor& x) {
+  if (!x) return;
+  *this = Exact(x.shape());
+  for (std::int64_t i = 0; i < x.numel(); ++i) (*this)[i] = x.at(i);
+}
+
+Tensor mask_tensor(const Exact& mask) {
+  Tensor x = empty(mask.shape(), DType::int32);
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.data<std::int32_t>()[i] = static_cast<std::int32_t>(mask.integer(i));
+  return x;
+}
+
 Exact matmul(const Exact& a, const Exact& b, bool transpose_a, bool transpose_b) {
   const std::int64_t rows = a.shape()[transpose_a ? -1 : -2], inner = a.shape()[transpose_a ? -2 : -1];
   const std::int64_t cols = b.shape()[transpose_b ? -2 : -1];

@@ -1,5 +1,5 @@
-// Every op of autograd/ops.h by its definition, in extended precision: plain loops over complex numbers, which share no
-// code with the engine. They say what the value of an op is and, by a complex step, what its gradient is:
+// Every op of autograd/ops.h by its definition, in extended precision: plain loops over complex numbers, which share
+// only shapes with the engine. They say what the value of an op is and, by a complex step, what its gradient is:
 //   f'(x) = Im f(x + ih) / h  for an analytic f.
 // Nothing is subtracted, so h can be so small that both the error, O(h²), and the influence on the value vanish.
 // Squire and Trapp 1998, "Using complex variables to estimate derivatives of real functions".
@@ -43,6 +43,21 @@ class Exact {
   Shape shape_;
   std::vector<Number> values_;
 };
+
+/// The derivative of value(), a Number computed from the elements of x, by each of these elements: a complex step of
+/// one after the other. x ends as it was.
+template <class Value>
+Tensor complex_steps(Exact& x, const Value& value) {
+  constexpr double kStep = 1e-30;  // its square is far below the rounding of any number that is added to it
+  Tensor gradient = empty(x.shape(), DType::float64);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    const Number before = x[i];
+    x[i] += Number(0, kStep);
+    gradient.data<double>()[i] = static_cast<double>(value().imag() / kStep);
+    x[i] = before;
+  }
+  return gradient;
+}
 
 /// A mask as the options of an op take it.
 inline const Tensor& mask_tensor(const Tensor& mask) { return mask; }

@@ -13,7 +13,7 @@ Exact each(const Exact& x, const Function& f) {
   return y;
 }
 
-// The index in a tensor of shape `part` that broadcasting repeats at index i of `whole`.
+// The index in a tensor of shape `part` of the element that broadcasting to `whole` puts at index i.
 std::int64_t repeated(std::int64_t i, const Shape& whole, const Shape& part) {
   std::int64_t index = 0, stride = 1;
   for (int axis = 1; axis <= whole.rank(); ++axis) {
@@ -52,18 +52,6 @@ Number whole_power(const Number& x, int exponent) {
 }
 
 }  // namespace
-
-Exact::Exact(const Tensor& x) {
-  if (!x) return;
-  *this = Exact(x.shape());
-  for (std::int64_t i = 0; i < x.numel(); ++i) (*this)[i] = x.at(i);
-}
-
-Tensor mask_tensor(const Exact& mask) {
-  Tensor x = empty(mask.shape(), DType::int32);
-  for (std::int64_t i = 0; i < x.numel(); ++i) x.data<std::int32_t>()[i] = static_cast<std::int32_t>(mask.integer(i));
-  return x;
-}
 
 Exact add(const Exact& a, const Exact& b) {
   return pairs(a, b, [](const Number& x, const Number& y) { return x + y; });

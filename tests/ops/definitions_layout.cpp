@@ -25,7 +25,7 @@ Shape without(const Shape& shape, int axis) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-// Along an axis: `which` is the index in a row of its first largest element.
+// result(value, index) of the first of the largest elements along an axis.
 template <class Result>
 Exact along_largest(const Exact& x, int axis, bool keep_axis, const Result& result) {
   const Axis a(x.shape(), axis);

@@ -15,7 +15,7 @@ namespace maki::tests {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
-inline constexpr std::uint64_t kSeeds = 25, kDefinitionSeeds = 2;
+inline constexpr std::uint64_t kSeeds = 25;
 
 /// A case whose floating-point inputs have become parameters of a store, in the given type. Inputs for which `wanted`
 /// is false, and integers, stay plain tensors.

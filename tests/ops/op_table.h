@@ -9,7 +9,6 @@
 #include <functional>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "autograd/core/philox.h"

@@ -33,7 +33,7 @@ void read_prompts(JsonBody& body, CompletionRequest& request) {
   if (prompt == nullptr || !prompt->is_array() || prompt->empty() || prompt->front().is_number()) {
     request.prompts.push_back(prompt_of(prompt == nullptr ? Json("") : *prompt));
   } else {
-    check(prompt->size() <= kMaxChoices, "prompt: must be at most {} texts; got {}", kMaxChoices, prompt->size());
+    check(prompt->size() <= kMaxChoices, "prompt: must be a list of at most {}; got {}", kMaxChoices, prompt->size());
     for (const Json& one : *prompt) request.prompts.push_back(prompt_of(one));
   }
 }
