@@ -1,5 +1,6 @@
 // What a file looks like: kinds that are not text, text that is a list of records, and nanoGPT's vocabulary.
 #include <fmt/format.h>
+#include <regex>
 
 #include "data/dataset/dataset.h"
 #include "data/text/file_signature.h"
@@ -88,6 +89,12 @@ TEST_CASE("nanoGPT's meta.pkl is a character tokenizer, and nothing but its tabl
   REQUIRE(read(pickle)->decode(std::vector<std::int32_t>{0, 1, 2}) == "\n .");
   REQUIRE(read(pickle)->hash() == make_tokenizer("char", "the maki unrolls.\n\u5dfb\U0001f600")->hash());
   REQUIRE(read(old)->hash() == read(pickle)->hash());
+  // Numbers of two and of four bytes, and tables of one item.
+  const std::regex number("K([\\s\\S])");
+  REQUIRE(read(std::regex_replace(old, number, "M$1\0"s))->hash() == read(old)->hash());
+  REQUIRE(read(std::regex_replace(old, number, "J$1\0\0\0"s))->hash() == read(old)->hash());
+  const std::string one = "}(X\4\0\0\0itos}K\0X\1\0\0\0asX\4\0\0\0stoi}X\1\0\0\0aK\0su."s;
+  REQUIRE(read(one)->hash() == make_tokenizer("char", "a")->hash());
   const auto refused = [&](std::string bytes, const std::string& words) {
     require_refused([&] { read(bytes); }, {"meta.pkl", words});
   };
@@ -96,6 +103,7 @@ TEST_CASE("nanoGPT's meta.pkl is a character tokenizer, and nothing but its tabl
   refused(std::string(1 << 20, '}'), "at most 524288 bytes");
   refused("}.", "no table itos");
   refused("K\1.", "no dictionary");
+  refused("s", "an item is incomplete");
   std::string swapped = pickle;  // the characters of the ids 0 and 1
   std::swap(swapped[swapped.find("\x8C\1\n") + 2], swapped[swapped.find("\x8C\1 ") + 2]);
   refused(swapped, "ascending order");

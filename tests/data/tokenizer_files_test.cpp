@@ -147,6 +147,25 @@ TEST_CASE("a .tiktoken file gives the same ids") {
   }
 }
 
+TEST_CASE("a .tiktoken file with as many ranks as a published one cuts texts as that does") {
+  const std::vector<std::tuple<int, const char*, bool>> published = {
+      {50'255, "gpt2", false}, {50'256, "gpt2", true}, {100'256, "cl100k", false}, {199'998, "o200k", false}};
+  const TemporaryFolder folder;
+  for (const auto& [ranks, rule, end_of_text] : published) {
+    // The bytes, all pairs of bytes, and pairs with a third byte.
+    std::string lines;
+    for (int i = 0; i < ranks; ++i) {
+      const auto byte = [i](int shift) { return static_cast<char>((i - 256) >> shift & 255); };
+      const std::string token = i < 256 ? std::string(1, static_cast<char>(i)) : std::string{byte(8), byte(0)};
+      lines += fmt::format("{} {}\n", base64(i < 256 + 65'536 ? token : token + byte(16)), i);
+    }
+    const auto tokenizer = read_tokenizer(folder.write("ranks.tiktoken", lines));
+    REQUIRE(tokenizer->bpe_parts()->rule == rule);
+    REQUIRE(tokenizer->vocab_size() == ranks + end_of_text);
+    REQUIRE((tokenizer->end_of_text() == ranks) == end_of_text);
+  }
+}
+
 TEST_CASE("the saved form of any tokenizer is a tokenizer file, and a directory is searched for one") {
   const TemporaryFolder folder;
   for (const char* const kind : {"char", "byte", "word", "bpe"}) {

@@ -128,6 +128,29 @@ TEST_CASE("a supervised process asks about each call, and gets the answer that t
   REQUIRE(call_with(CallFault::Kind::error, folder, sync) == -ESTALE);
 }
 
+TEST_CASE("where a file system cannot rename without replacing, a name that exists is refused all the same") {
+  if (!can_supervise()) return;
+  for (const int unknown : {EINVAL, ENOSYS}) {
+    for (const bool exists : {false, true}) {
+      const TemporaryFolder folder;
+      folder.write("a", "new");
+      if (exists) folder.write("b", "old");
+      Supervisor supervisor(folder.path(), {.kind = CallFault::Kind::error, .at = 0, .error = unknown});
+      const pid_t child = fork();
+      if (child == 0) {
+        if (!supervisor.submit()) _exit(126);
+        _exit(posix_file_system().rename_to_new(folder / "a", folder / "b") == 0 ? 0 : errno);
+      }
+      REQUIRE(supervisor.supervise(child));
+      int status = 0;
+      waitpid(child, &status, 0);
+      REQUIRE(WEXITSTATUS(status) == (exists ? EEXIST : 0));
+      REQUIRE(read_bytes(folder / "b") == (exists ? "old" : "new"));
+      REQUIRE(std::filesystem::exists(folder / "a") == exists);
+    }
+  }
+}
+
 TEST_CASE("whichever system call of a new run fails or is its last, nothing is lost and the run can continue") {
   if (can_supervise()) try_faults(training_commands()[0]);
 }
