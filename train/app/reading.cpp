@@ -13,6 +13,7 @@
 #include "optim/clip.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/loop/mean_of_models.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -63,11 +64,27 @@ void ReadingOptions::add_options(const Command& command, const std::string& text
   if (!json_help.empty()) command.add_flag("--json", json, json_help);
 }
 
+void ReadingOptions::add_with(const Command& command) {
+  command.add_list("--with", with, "RUN",
+                   "another run on the same text, such as one with another seed: the means of their probabilities "
+                   "predict better than each of them; may be repeated");
+}
+
 LoadedModel ReadingOptions::open() const {
   policy();  // before anything is read
   const WeightNumbers numbers = parse_weights(weights);
   if (threads != 0) set_threads(threads);
   return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special, numbers);
+}
+
+void ReadingOptions::average(LoadedModel& loaded) const {
+  if (with.empty()) return;
+  std::vector<std::unique_ptr<LoadedModel>> others;
+  for (const std::string& other : with) {
+    others.push_back(std::make_unique<LoadedModel>(choose_checkpoint(other, checkpoint), std::nullopt, special,
+                                                   parse_weights(weights)));
+  }
+  loaded.model = std::make_unique<MeanOfModels>(loaded, std::move(others));
 }
 
 std::vector<std::string> inputs_of_run(const std::string& run_or_file) {

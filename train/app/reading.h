@@ -28,6 +28,7 @@ WeightNumbers parse_weights(const std::string& weights);
 /// The model that the command line names, and how it reads.
 struct ReadingOptions {
   std::string run, checkpoint, unknown = "error", weights = kTrainedWeights;
+  std::vector<std::string> with;
   std::int64_t threads = 0;
   bool special = false, json = false;
 
@@ -37,11 +38,17 @@ struct ReadingOptions {
   /// help calls the texts that the model reads.
   void add_options(const Command& command, const std::string& texts, const std::string& json_help = "");
 
+  /// Adds --with, for verbs that call average().
+  void add_with(const Command& command);
+
   /// The policy for characters that the vocabulary lacks. Throws Error for an unknown one.
   Unknown policy() const { return parse_unknown_policy(unknown); }
   /// Sets the number of threads and loads the model of the chosen checkpoint. Throws Error for an unknown policy or
   /// form of weights, and what choose_checkpoint() and LoadedModel throw.
   LoadedModel open() const;
+  /// Loads the models of --with, if there are any, and makes `loaded` predict with the means of their probabilities and
+  /// its own. Throws as open() and MeanOfModels do.
+  void average(LoadedModel& loaded) const;
   std::vector<std::string> inputs() const { return inputs_of_run(run); }
 };
 

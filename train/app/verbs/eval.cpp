@@ -1,7 +1,7 @@
 // maki eval RUN [CORPUS…] [options]
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -59,6 +59,8 @@ Corpus corpus_of(const EvalOptions& o, const CheckpointState& state) {
 
 void check_options(const EvalOptions& o) {
   check_adapting(o.command, "eval", o.adapting.adapt, {"--adapt-counts"});
+  check(!o.adapting.adapt || o.reading.with.empty(),
+        "eval: --adapt lets one model learn, and --with measures several; omit one of them");
   check(!o.adapting.adapt || o.eval_batches == 0, "eval: --adapt reads the whole text in order; omit --eval-batches");
   check(!o.by_position || !o.stride, "eval: --by-position is for windows without overlap; omit --stride");
   check(!o.per_file || o.eval_batches == 0, "eval: --per-file reads whole files; omit --eval-batches");
@@ -175,9 +177,10 @@ void measure_more(const EvalOptions& o, const LoadedModel& loaded, const Corpus&
 
 int evaluate_run(const EvalOptions& o) {
   check_options(o);  // before anything is read
-  const LoadedModel loaded = o.reading.open();
+  LoadedModel loaded = o.reading.open();
   const Config& config = loaded.state.config;
   check_model_options(o, loaded);
+  o.reading.average(loaded);
   const Corpus corpus = corpus_of(o, loaded.state);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
@@ -199,12 +202,11 @@ int evaluate_run(const EvalOptions& o) {
       task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {});
   measure_more(o, loaded, corpus, *task, request, measured);
   const std::string checkpoint = fmt::format("{} (step {})", escape_unprintable(loaded.path), loaded.state.step);
-  Report()
-      .add("checkpoint", loaded.path, "checkpoint", checkpoint)
-      .add("step", loaded.state.step)
-      .add("weights", o.reading.weights)
-      .add(measured)
-      .print(o.reading.json);
+  Report report;
+  report.add("checkpoint", loaded.path, "checkpoint", checkpoint);
+  if (!o.reading.with.empty())
+    report.add("with", o.reading.with, "with", fmt::format("{}", fmt::join(o.reading.with, ", ")));
+  report.add("step", loaded.state.step).add("weights", o.reading.weights).add(measured).print(o.reading.json);
   return 0;
 }
 
@@ -213,6 +215,7 @@ int evaluate_run(const EvalOptions& o) {
 void add_eval(const Command& command) {
   const auto o = std::make_shared<EvalOptions>(command);
   o->reading.add_run(command, "run directory or .maki file");
+  o->reading.add_with(command);
   command.add_argument(
       "CORPUS", o->corpus,
       "files, directories, - for standard input, or a built-in text such as @stories [the corpus of the run]");

@@ -67,6 +67,8 @@ std::vector<std::string> read_prompts(const GenerateVerbOptions& o, const Tokeni
 
 void check_options(const GenerateVerbOptions& o) {
   check_adapting(o.command, "generate", o.adapting.adapt);
+  check(!o.adapting.adapt || o.reading.with.empty(),
+        "generate: --adapt lets one model learn, and --with writes with several; omit one of them");
   check(!o.adapting.adapt || o.prompts.empty(),
         "generate: --adapt learns one prompt before continuing it; give it with --prompt or --prompt-file");
   check(o.input.empty() || o.input == "-",
@@ -103,8 +105,9 @@ int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
 
 int generate(GenerateVerbOptions& o) {
   check_options(o);
-  const LoadedModel loaded = o.reading.open();
+  LoadedModel loaded = o.reading.open();
   loaded.generator();  // throws if there is nothing to generate with
+  o.reading.average(loaded);
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   if (task_rule(loaded.state.config).reads_source()) return generate_targets(o, loaded);
   check_apply(o, {"--beam", "--length-penalty"}, "continues a text");
@@ -121,6 +124,7 @@ int generate(GenerateVerbOptions& o) {
 
 void add_prompt_options(const Command& command, GenerateVerbOptions& o) {
   o.reading.add_run(command, "run directory or .maki file");
+  o.reading.add_with(command);
   command.add_argument("INPUT", o.input, "prompt: - reads it from standard input, without a trailing newline");
   command.add_option("--prompt", o.prompt, "TEXT", "text to continue");
   command.add_option("--prompt-file", o.prompt_file, "FILE",
