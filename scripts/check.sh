@@ -1,28 +1,26 @@
 #!/usr/bin/env bash
-# The full tier: every test with kernels for all SIMD targets, with g++ and with clang, with the sanitizers, clang-tidy on
-# all sources, the fuzz targets for a minute each, AVX-512 and ARM64 under emulation, the fast tier in other releases of Debian
-# and Ubuntu, all sources compiled for macOS, the packages in a clean system, several processes with both MPI libraries and a
-# build without them, every fault at every system call, and faults in the code, 200 of which are drawn. Takes hours on two
-# cores.
-# scripts/test.sh is the fast tier.
+# The proof of every promise. It ends with the promises of docs/reliability.md, the tests of each and how many checks they
+# made, and with what else was tried. scripts/test.sh is the fast tier.
 #
-#   scripts/check.sh [PART…]      default: all, in the order of the table below
+#   scripts/check.sh             the parts with a star below: at most 20 minutes on two idle cores, after their builds
+#   scripts/check.sh --soak      all parts, at full length: many hours, of which fuzzing takes most
+#   scripts/check.sh [--soak] PART…
 #
-# Every part is tried, whatever became of the others. The table at the end says what each has tried; build/check/PART.log has
-# what it printed.
+# Every part is tried, whatever became of the others. build/check/PART.log has what it printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
 # A part, and what it shows.
 table='
-release   every promise, with kernels for all SIMD targets
-builds    the same bytes from a build for this machine alone
+*release  every promise, with kernels for all SIMD targets
+*builds   the same bytes from a build for this machine alone
+*asan     no memory error, no leak, nothing undefined
+*tsan     no data race
+*fuzz     no file is trusted wrongly, takes long or ends the program
 clang     the same as clang compiles it
-asan      no memory error, no leak, nothing undefined
-tsan      no data race
+levels    the same at two lower levels of optimization, with g++ and clang
 tidy      no finding of clang-tidy
-fuzz      no file is trusted wrongly or ends the program
 avx512    the same bits with AVX-512
 arm64     the same bits on ARM64
 systems   the fast tier in other releases of Debian and Ubuntu
@@ -32,56 +30,72 @@ ranks     the same bytes on several machines, and without MPI
 calls     nothing is lost, whichever system call fails
 mutants   the tests notice faults'
 
+configure() { cmake --preset "$@" --log-level=WARNING; }
+
+# What a part tries that is built first; the others build by themselves.
+build_part() {
+  case $1 in
+    # Sources are compiled together but with clang, which finds what a source does not include by itself.
+    release) configure release -DCMAKE_UNITY_BUILD=ON && build build/release ;;
+    builds) build_part release && configure fast && build build/fast maki ;;
+    asan | tsan | clang) configure "$1" && build "build/$1" ;;
+    fuzz) build_part release && configure fuzz && build build/fuzz maki_fuzz ;;
+  esac
+}
+
 try_part() {
   local part=$1
   case $part in
-    tidy) scripts/tidy.sh --all ;;
-    fuzz)
-      scripts/fuzz.sh all 60
-      cmake --preset release --log-level=WARNING
-      build build/release maki_tests_train
-      build/release/tests/maki_tests_train "[.long_input]"
-      ;;
-    avx512 | arm64 | systems | macos) "scripts/$part.sh" ;;
-    packages) scripts/check_packages.sh ;;
-    ranks)
-      bash scripts/setup.sh catch2 libopenmpi-dev openmpi-bin libmpich-dev mpich
-      cmake --preset release --log-level=WARNING
-      build build/release maki_tests_train
-      build/release/tests/maki_tests_train "[every-message]"
-      scripts/check_mpi.sh
-      cmake --preset fast -B build/alone -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON --log-level=WARNING
-      build build/alone
-      ctest --test-dir build/alone -j "$(nproc)" --output-on-failure
-      ;;
-    calls)
-      cmake --preset release --log-level=WARNING
-      build build/release maki maki_tests_durability
-      MAKI_EVERY_FAULT=1 build/release/tests/maki_tests_durability "whichever system call*"
-      ;;
+    release | clang) ctest --preset "$part" -j "$(nproc)" ;;
+    asan | tsan) ctest --preset "$part" -j "$(nproc)" -R "$([ -n "$soak" ] && echo . || echo "${sanitized[$part]}")" ;;
     builds)
       work=$(mktemp -d)
       trap 'rm -rf "$work"' EXIT
       for preset in fast release; do
-        cmake --preset $preset --log-level=WARNING
-        build "build/$preset" maki
         "build/$preset/train/maki" train @stories:100000 --out "$work/$preset" --max-steps 20 --quiet
       done
       cmp "$work/fast/checkpoints/step-00000020.maki" "$work/release/checkpoints/step-00000020.maki"
+      ;;
+    fuzz)
+      scripts/fuzz.sh all "$([ -n "$soak" ] && echo 3600 || echo 10)"
+      build/release/tests/maki_tests_train "[.long_input]"
+      ;;
+    levels)
+      for compiler in g++ clang++; do
+        for level in 1 2; do
+          directory=build/levels/$compiler-$level
+          configure fast -B "$directory" -DCMAKE_CXX_COMPILER=$compiler "-DCMAKE_CXX_FLAGS_RELEASE=-O$level -DNDEBUG"
+          build "$directory"
+          ctest --test-dir "$directory" -j "$(nproc)" --output-on-failure
+        done
+      done
+      ;;
+    tidy) scripts/tidy.sh --all ;;
+    avx512 | arm64 | systems | macos) "scripts/$part.sh" ;;
+    packages) scripts/check_packages.sh ;;
+    ranks)
+      bash scripts/setup.sh libmpich-dev mpich
+      configure release -DCMAKE_UNITY_BUILD=ON
+      build build/release maki_tests_train
+      build/release/tests/maki_tests_train "[every-message]"
+      scripts/check_mpi.sh
+      configure fast -B build/alone -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON
+      build build/alone
+      ctest --test-dir build/alone -j "$(nproc)" --output-on-failure
+      ;;
+    calls)
+      configure release -DCMAKE_UNITY_BUILD=ON
+      build build/release maki maki_tests_durability
+      MAKI_EVERY_FAULT=1 build/release/tests/maki_tests_durability "whichever system call*"
       ;;
     mutants)
       scripts/mutate.sh --listed
       scripts/mutate.sh 200 --seed "$(date +%Y%m)"
       ;;
-    *)
-      cmake --preset "$part" --log-level=WARNING
-      build "build/$part"
-      ctest --preset "$part" -j "$(nproc)"
-      ;;
   esac
 }
 
-# What the output of a part says it has tried: 1,643 tests, 5,000,000 inputs.
+# What the output of a part says it has tried, such as 1,643 tests or 5,000,000 inputs.
 tried() {
   awk -v FS='[ :(]+' '
     /tests? failed out of/ { tests += $NF }
@@ -92,28 +106,92 @@ tried() {
     END { print inputs ? inputs " inputs" : tests ? tests " tests" : faults ? faults " faults" : "-" }' "$1"
 }
 
-if [ "${1:-}" = --alone ]; then
-  try_part "$2"
-  exit
-fi
+# The promises of docs/reliability.md, the tests of the files that it names, and the checks that they made in the part
+# release. Tests of other files come last.
+promises() {
+  {
+    grep -E '^\| \*\*' docs/reliability.md
+    grep -rPzo --include='*_test.cpp' 'TEST_CASE\(\s*"\K([^"\\]|\\.)*' tests | tr '\0' '\n' | sed -E 's/\\(.)/\1/g'
+    cat build/release/Testing/Temporary/LastTest.log
+  } | awk '
+    function promise_of(path) {
+      for (; path != ""; sub(/\/?[^\/]*$/, "", path)) if (path in promise) return promise[path]
+      return rows + 1
+    }
+    function with_commas(n,   text) {
+      for (text = ""; n >= 1000; n = int(n / 1000)) text = sprintf(",%03d", n % 1000) text
+      return n text
+    }
+    /^\| \*\*/ {
+      split($0, cells, / *\| */)
+      gsub(/\*\*/, "", cells[2])
+      sub(/\. .*/, "", cells[2])
+      name[++rows] = cells[2]
+      for (i = split(cells[4], paths, "`"); i > 0; --i) promise[paths[i]] = rows
+    }
+    /^tests\/[a-z_\/]*_test\.cpp:/ {
+      colon = index($0, ":")
+      path_of[substr($0, colon + 1)] = substr($0, 7, colon - 16)
+    }
+    /^[0-9]+\/[0-9]+ Test: / {
+      sub(/^[^:]*: [a-z]*: ?/, "")
+      row = promise_of(path_of[$0])
+      ++tests[row]
+      ++failed[row]
+    }
+    /^Test Passed/ { --failed[row] }
+    /^All tests passed \(/ { checks[row] += substr($4, 2) }
+    END {
+      name[rows + 1] = "Everything else that is tested"
+      printf "%-45s %7s %13s   %s\n", "promise", "tests", "checks", "result"
+      for (row = 1; row <= rows + 1; ++row)
+        printf "%-45s %7s %13s   %s\n", name[row], with_commas(tests[row]), with_commas(checks[row]),
+          failed[row] ? failed[row] " FAILED" : tests[row] ? "passed" : "NO TESTS"
+    }'
+}
+
+soak=${MAKI_SOAK:-}
+# The tests that run under a sanitizer when time is short: the engine, and what reads files or is done by several ranks.
+declare -A sanitized=(
+  [asan]='^(autograd|ops|optim|data):|^train:.*(file|checkpoint|byte)'
+  [tsan]='^(sanitizers|autograd|ops|optim):|^train:teams'
+)
+case ${1:-} in
+  --build | --try)
+    "${1#--}_part" "$2"
+    exit
+    ;;
+  --soak)
+    shift
+    export MAKI_SOAK=yes
+    ;;
+esac
 parts=("$@")
-[ $# -gt 0 ] || mapfile -t parts < <(awk 'NF {print $1}' <<<"$table")
+if [ $# = 0 ]; then
+  mapfile -t parts < <(awk -v all="${MAKI_SOAK:-}" 'sub(/^\*/, "") || (all && NF) {print $1}' <<<"$table")
+fi
 for part in "${parts[@]}"; do
-  grep -q "^$part " <<<"$table" || { echo "check.sh: there is no part $part" >&2 && exit 2; }
+  grep -q "^\*\?$part " <<<"$table" || { echo "check.sh: there is no part $part" >&2 && exit 2; }
 done
 bash scripts/setup.sh catch2 librapidcheck-dev libopenmpi-dev openmpi-bin clang clang-tidy libomp-dev
 mkdir -p build/check
-rows=() failed=0
+rows=() failed=0 all=0
 for part in "${parts[@]}"; do
-  what=$(awk -v part="$part" '$1 == part {sub(/^[^ ]+ +/, ""); print}' <<<"$table")
+  what=$(awk -v part="$part" 'sub(/^\*?/, "") && $1 == part {sub(/^[^ ]+ +/, ""); print}' <<<"$table")
+  log=build/check/$part.log result=passed
   echo "== $part"
-  begin=$SECONDS result=passed
-  bash scripts/check.sh --alone "$part" 2>&1 | tee "build/check/$part.log" || { result=FAILED && failed=1; }
-  rows+=("$part|$what|$(tried "build/check/$part.log")|$result|$(((SECONDS - begin + 30) / 60)) min")
+  bash scripts/check.sh --build "$part" 2>&1 | tee "$log" || result='NOT BUILT'
+  begin=$SECONDS
+  [ "$result" != passed ] || bash scripts/check.sh --try "$part" 2>&1 | tee -a "$log" || result=FAILED
+  seconds=$((SECONDS - begin)) all=$((all + SECONDS - begin))
+  [ "$result" = passed ] || failed=1
+  rows+=("$part|$what|$(tried "$log")|$result|$(printf '%d:%02d' $((seconds / 60)) $((seconds % 60)))")
 done
-printf '\n%-9s %-58s %-16s %-7s %s\n' part promise tried result time
+[[ ${rows[*]} != *release* ]] || { echo && promises; }
+printf '\n%-9s %-58s %-18s %-9s %s\n' part 'what it shows' tried result minutes
 for row in "${rows[@]}"; do
   IFS='|' read -r part what tries result time <<<"$row"
-  printf '%-9s %-58s %-16s %-7s %s\n' "$part" "$what" "$tries" "$result" "$time"
+  printf '%-9s %-58s %-18s %-9s %7s\n' "$part" "$what" "$tries" "$result" "$time"
 done
+printf '%-98s %7s\n' 'all, without the time of builds' "$(printf '%d:%02d' $((all / 60)) $((all % 60)))"
 exit $failed

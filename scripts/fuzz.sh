@@ -2,7 +2,7 @@
 # Fuzzes the readers of files (tests/fuzz) with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Prints for each
 # target how many inputs were tried, how much of the code they reach and whether one of them is a finding.
 #
-#   scripts/fuzz.sh                    every target for 600 seconds; on a busy machine give it longer
+#   scripts/fuzz.sh                    every target for 600 seconds or 100 million inputs, one on each core
 #   scripts/fuzz.sh NAME [SECONDS]     one target; NAME may be `all`
 #   scripts/fuzz.sh --list             prints the names of the targets
 #
@@ -21,27 +21,28 @@ if [ "${1:-}" = --list ]; then
   names | tr ' ' '\n'
   exit
 fi
-chosen=${1:-all} seconds=${2:-600} found=0
+chosen=${1:-all}
 if [ "$chosen" = all ]; then chosen=$(names); fi
 
 # Files are read and written thousands of times per second: in memory, where that is possible.
 TMPDIR=$(mktemp -d -p "$(test -w /dev/shm && echo /dev/shm || echo /tmp)")
-export TMPDIR OMP_NUM_THREADS=1
+export TMPDIR OMP_NUM_THREADS=1 fuzzer seconds=${2:-600}
 trap 'rm -rf "$TMPDIR"' EXIT
 
-for name in $chosen; do
-  folder=build/fuzz/$name
+try_target() {
+  local name=$1 folder=build/fuzz/$1 result=none executions coverage
   mkdir -p "$folder/inputs"
   # A reader that takes 10 seconds for 64 KiB takes more time than its file deserves.
-  MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
-    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/" >"$folder/log" 2>&1 && result=none || result=FOUND
+  MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -runs=100000000 -max_len=65536 -timeout=10 \
+    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/" >"$folder/log" 2>&1 || result=FOUND
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log")
   coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$folder/log" | tail -1)
   echo "$name: ${executions:-0} inputs tried, ${coverage:-0} edges reached, findings: $result"
   if [ $result = FOUND ]; then
-    found=1
     grep -m 3 -E 'ERROR|runtime error|^[a-z_]+: (unexpected|not an error|a file of)' "$folder/log" || tail -3 "$folder/log"
     sed -n 's/.*Test unit written to /  /p' "$folder/log"
+    return 1
   fi
-done
-exit $found
+}
+export -f try_target
+tr ' ' '\n' <<<"$chosen" | xargs -P "$(nproc)" -I{} bash -c 'try_target {}'
