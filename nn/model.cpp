@@ -19,6 +19,15 @@ Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
+Tensor loss_of_logits(const Tensor& logits, const Batch& batch, const CrossEntropy& options) {
+  if (!batch.expected) return cross_entropy(logits, batch.targets, options);
+  check(batch.expected.shape() == logits.shape() && batch.expected.dtype() == logits.dtype(),
+        "loss: the expected probabilities must be {} {}, as the logits are; got {} {}", to_string(logits.dtype()),
+        logits.shape(), to_string(batch.expected.dtype()), batch.expected.shape());
+  const Tensor logs = log_softmax(logits);
+  return neg(sum(mul(logs, batch.expected)));
+}
+
 void Generator::use_prior(std::shared_ptr<const TokenPrior> prior) {
   const std::optional<PriorNeeds> needs = prior_needs();
   check(needs && prior, "{}: has {} prior; got {}", kind(), needs ? "a" : "no", prior ? "one" : "none");

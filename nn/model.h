@@ -26,6 +26,9 @@ struct Batch {
   /// [B, T, V]: what is known about the targets without the model, for models with a prior (nn/prior.h). Empty: the
   /// model computes it from the ids.
   Tensor prior = {};
+  /// [B, T, V]: probabilities to be learned in place of the targets, as a Generator does. Those of a token sum to 1, or
+  /// are 0 where nothing is predicted.
+  Tensor expected = {};
   Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
   /// Targets that are predicted, for averages over several batches. Set by tasks; models do not read it.
   std::int64_t target_count = 0;
@@ -79,7 +82,8 @@ class Model {
   Generator* as_generator() { return const_cast<Generator*>(std::as_const(*this).as_generator()); }
   /// The encoder, if this model gives a vector for each token of a text; else null.
   virtual const Encoder* as_encoder() const { return nullptr; }
-  /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
+  /// Cross-entropy of the batch's targets, in nats: []; of a batch with expected probabilities p of each token,
+  /// −Σ p · log softmax(logits) over all of them. `carried` comes from make_carried() of this model, or is null.
   virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
   /// What the model computes on the way to its logits, for ids [B, T] int32 and nothing before them; nullopt for a
   /// model that is no stack of blocks over one text. Throws Error for ids that loss() refuses. Requires: there is no
@@ -103,6 +107,10 @@ class Model {
   /// gradients that are alive at the same time. An estimate; the store need not be sealed.
   virtual std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const = 0;
 };
+
+/// Model::loss() of a Generator whose logits are these, [B, T, V]. Throws Error if the batch expects probabilities of
+/// another shape or type.
+Tensor loss_of_logits(const Tensor& logits, const Batch& batch, const CrossEntropy& options);
 
 /// Floating-point operations per token of a training step of a model, whose parameters are those of the store, for
 /// contexts of `length` tokens: 6 · multiplied_numel() + attention_flop(). The store need not be sealed.

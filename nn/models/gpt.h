@@ -114,7 +114,9 @@ class GptModel final : public Generator {
 
   const char* kind() const override { return "gpt"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
-    return gpt.loss(batch.ids, batch.targets, options, prior_of_batch(batch, gpt.dtype));
+    const Tensor prior = prior_of_batch(batch, gpt.dtype);
+    if (batch.expected) return loss_of_logits(gpt.with_prior(gpt.hidden(batch.ids), prior), batch, options);
+    return gpt.loss(batch.ids, batch.targets, options, prior);
   }
   std::optional<ForwardParts> forward_parts(const Tensor& ids) const override {
     return gpt.parts_through(ids, prior_of_batch({.ids = ids}, gpt.dtype),

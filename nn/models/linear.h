@@ -67,7 +67,9 @@ class LinearModel final : public Generator {
 
   const char* kind() const override { return "linear"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
-    return gpt.hidden_loss(hidden(batch.ids), batch.targets, options, prior_of_batch(batch, gpt.dtype));
+    const Tensor prior = prior_of_batch(batch, gpt.dtype), x = hidden(batch.ids);
+    return batch.expected ? loss_of_logits(gpt.with_prior(x, prior), batch, options)
+                          : gpt.hidden_loss(x, batch.targets, options, prior);
   }
   /// ids [B, T] int32 → logits [B, T, V]. `prior` [B, T, V] is needed if the model has one.
   Tensor logits(const Tensor& ids, const Tensor& prior = {}) const { return gpt.with_prior(hidden(ids), prior); }

@@ -69,6 +69,7 @@ Tensor Seq2Seq::decode(const Tensor& ids, const Tensor& memory, const Tensor& so
 Tensor Seq2Seq::loss(const Batch& batch, const CrossEntropy& options) const {
   const Tensor mask = checked_padding_mask("seq2seq", batch.source, batch.source_mask);
   const Tensor y = decode(batch.ids, encode(batch.source, mask), mask);
+  if (batch.expected) return loss_of_logits(linear(y, head_weight()), batch, options);
   return linear_cross_entropy(y, head_weight(), batch.targets, options);
 }
 

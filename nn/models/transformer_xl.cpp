@@ -75,8 +75,8 @@ Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options,
   std::vector<Tensor> entering;
   const Tensor prior = prior_of_batch(batch, net.dtype, memory != nullptr ? memory->recent() : Tensor());
   const Tensor x = net.hidden(batch.ids, memory, &entering);
-  Tensor loss = net.prior_gate ? cross_entropy(net.with_prior(x, prior), batch.targets, options)
-                               : linear_cross_entropy(x, net.head_weight(), batch.targets, options);
+  Tensor loss = net.prior_gate || batch.expected ? loss_of_logits(net.with_prior(x, prior), batch, options)
+                                                 : linear_cross_entropy(x, net.head_weight(), batch.targets, options);
   if (memory != nullptr) memory->append(batch.ids, entering);
   return loss;
 }

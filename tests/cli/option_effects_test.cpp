@@ -130,8 +130,10 @@ const std::multimap<std::string, Tried> kTried = {
     {"log_interval", {{"--log-interval", "3"}}},
     {"tensorboard", {{"--tensorboard"}}},
 };
-// Tasks of every kind read these in the same way; "out" is part of every command below, and overfitting takes longer.
-const std::set<std::string> kOthers = {"model", "task", "out", "early_stop", "patience", "target"};
+// Tasks of every kind read these in the same way; "out" is part of every command below, overfitting takes longer, and
+// teachers are other runs (taught_run_test.cpp).
+const std::set<std::string> kOthers = {"model",    "task",   "out",     "early_stop",
+                                       "patience", "target", "teacher", "teacher_weight"};
 
 // What a run computed and showed, without paths and times.
 struct Outcome {

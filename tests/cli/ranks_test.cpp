@@ -120,6 +120,19 @@ TEST_CASE("ranks: any number of them writes the files of one process") {
   }
 }
 
+TEST_CASE("ranks: a taught run has the files of one process, new and resumed") {
+  if (!has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), alone = folder / "alone", run = folder / "run";
+  require_ok(run_maki(new_run(corpus, folder / "teacher", kSmall)));
+  const Arguments options = kSmall + Arguments{"--teacher", folder / "teacher", "--seed", "2"};
+  require_ok(run_maki(new_run(corpus, alone, options)));
+  require_ok(
+      run_maki(without("--max-steps", new_run(corpus, run, options)) + Arguments{"--max-steps", "4"}, on_ranks(2)));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "12"}, on_ranks(3)));
+  REQUIRE(checkpoints(run) == checkpoints(alone));
+}
+
 TEST_CASE("ranks: SIGTERM to one of them saves the step once, and other numbers of ranks go on from there") {
   if (!has_mpi()) return;
   const TemporaryFolder folder;

@@ -129,17 +129,19 @@ TEST_CASE("doubles are read back to the last bit, and names with any characters 
   }
 }
 
-TEST_CASE("phases and init_from are written only if they are set, and are read back unchanged") {
+TEST_CASE("phases and what a run records are written only if they are set, and are read back unchanged") {
   Config config;
   REQUIRE_FALSE(contains(to_toml(config), "phases"));
   REQUIRE_FALSE(contains(training_toml(config), "init_from"));
   config.phases = {{100, 200, 0.1, 1.0 / 3 / 10, 5}, {200, 300, 2, 0, 0}};
   config.init_from = "0123456789abcdef0123456789abcdef";
+  config.taught_by = "0.5 0123456789abcdef0123456789abcdef";
   for (const Config& again : {read_back(to_toml(config)), read_training_toml(training_toml(config))}) {
     REQUIRE(again.phases == config.phases);
     REQUIRE(again.init_from == config.init_from);
+    REQUIRE(again.taught_by == config.taught_by);
   }
-  REQUIRE(training_differences(config, Config()).size() == 2);
+  REQUIRE(training_differences(config, Config()).size() == 3);
   REQUIRE(phases_before(config, 100).empty());
   REQUIRE(phases_before(config, 101).size() == 1);
   validate(config);
@@ -165,6 +167,7 @@ TEST_CASE("phases and init_from are written only if they are set, and are read b
   REQUIRE(contains(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
   REQUIRE(contains(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
   REQUIRE(contains(said([](Config& c) { c.init_from = "none"; }), "init_from"));
+  REQUIRE(contains(said([](Config& c) { c.taught_by = "0.5\033[1m"; }), "taught_by: must be a weight and hashes"));
 }
 
 TEST_CASE("a path that is not UTF-8 is refused, because it could not be read back from TOML") {

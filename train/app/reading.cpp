@@ -13,6 +13,7 @@
 #include "optim/clip.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/run_corpus.h"
 #include "train/loop/mean_of_models.h"
 #include "train/run/run_directory.h"
 
@@ -66,7 +67,7 @@ void ReadingOptions::add_options(const Command& command, const std::string& text
 
 void ReadingOptions::add_with(const Command& command) {
   command.add_list("--with", with, "RUN",
-                   "another run on the same text, such as one with another seed: the means of their probabilities "
+                   "another run on this text, such as one with another seed: the means of their probabilities "
                    "predict better than each of them; may be repeated");
 }
 
@@ -115,6 +116,12 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
   std::string path = find_checkpoint(run_or_file, choice, notes);
   for (const std::string& note : notes) say(note);
   return path;
+}
+
+std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs) {
+  std::vector<std::string> paths;
+  for (const std::string& run : runs) paths.push_back(choose_checkpoint(run, ""));
+  return absolute_sources(paths);
 }
 
 void require_ability(const LoadedModel& loaded, bool has_it, const char* cannot, const char* advice) {

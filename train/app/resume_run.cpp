@@ -8,6 +8,7 @@
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
+#include "train/app/reading.h"
 #include "train/app/resumed_config.h"
 #include "train/app/run_corpus.h"
 #include "train/app/run_session.h"
@@ -64,6 +65,7 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
 // The task on the text of the run, whose sources `config` then names.
 std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  config.teacher = teacher_checkpoints(config.teacher);
   const Corpus corpus = reread_corpus(config, from.state().corpus_hash, "start a new run to train on another text");
   std::unique_ptr<Task> task =
       make_shared_task(config, corpus, load_tokenizers(from.state()), /*finds_specials=*/false);
@@ -121,6 +123,7 @@ int resume_run(const TrainOptions& options) {
   keep_arithmetic(config, ran_on, options.any_arithmetic);
   use_threads(config);
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  config.teacher = teacher_checkpoints(config.teacher);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
   auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);

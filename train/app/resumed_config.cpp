@@ -41,6 +41,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
     if (field.is_training()) copy_field(field, state.config, config);
   }
   config.init_from = state.config.init_from;
+  config.taught_by = state.config.taught_by;
   config.arithmetic = state.config.arithmetic;
   config.phases = state.config.phases;
   const Config before = config;

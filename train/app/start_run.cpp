@@ -18,11 +18,13 @@
 #include "train/app/planned_start.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
+#include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/app/run_session.h"
 #include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
+#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/loaded_model.h"
 #include "train/run/new_run.h"
@@ -39,6 +41,7 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
     config = weights.emplace(options.init_from).make_config(options.flags, options.corpus);
   }
   if (!options.corpus.empty()) config.corpus = options.corpus;
+  config.teacher = teacher_checkpoints(config.teacher);
   check(config.lora_rank == 0 || weights,
         "lora_rank: adapts a model that has learned already; name its run with --init-from RUN, or omit the option");
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
@@ -48,21 +51,36 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   return config;
 }
 
+// An option that was given and describes a tokenizer, if there is one.
+std::optional<std::string> tokenizer_option(const TrainOptions& options) {
+  for (const std::string& option : options.flags.given()) {
+    if (option == "--tokenizer" || option == "--vocab-size" || option == "--normalize") return option;
+  }
+  return std::nullopt;
+}
+
+// The tokenizer of the teachers, which the configuration then describes, unless options describe another; else null.
+std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const TrainOptions& options, Config& config) {
+  if (config.teacher.empty() || tokenizer_option(options)) return nullptr;
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizers(read_checked_state(ContainerReader(config.teacher.front()))).target;
+  describe_tokenizer(*tokenizer, config);
+  return tokenizer;
+}
+
 // The tokenizer of --tokenizer-file or of a corpus that was prepared, which the configuration then describes; else
-// null.
+// that of the teachers, or null.
 std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
                                                  const std::optional<InitialWeights>& weights,
                                                  std::optional<Corpus>& prepared, Config& config) {
   if (options.tokenizer_file.empty()) {
-    if (!prepared) return nullptr;
+    if (!prepared) return weights ? nullptr : tokenizer_of_teacher(options, config);
     return adopt_prepared(*prepared, options.flags, weights ? weights->tokenizers().target : nullptr, config);
   }
   check(options.init_from.empty(),
         "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
-  for (const std::string& option : options.flags.given()) {
-    check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
-          "tokenizer_file: describes the whole tokenizer; omit {}", option);
-  }
+  const auto option = tokenizer_option(options);
+  check(!option, "tokenizer_file: describes the whole tokenizer; omit {}", option.value_or(""));
   std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(options.tokenizer_file);
   if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
   describe_tokenizer(*tokenizer, config);
@@ -94,6 +112,12 @@ void set_epochs(const std::string& epochs, const Task& task, bool ends_with_run,
   config.max_steps = steps_of_epochs(epochs, task);
   if (ends_with_run) config.lr_decay_steps = 0;
   fill_dependent_defaults(config);
+}
+
+// Records what the run reads, so that it can be resumed.
+void record_sources(Config& config) {
+  config.corpus = absolute_sources(config.corpus);
+  config.taught_by = taught_by(config);
 }
 
 // Loads the initial weights of another run, if there are any, and records their hash.
@@ -180,7 +204,7 @@ int start_run(const TrainOptions& options) {
     return make_shared_task(config, corpus, known, options.special);
   }();
   if (planned) planned->choose_length(config, *task);
-  config.corpus = absolute_sources(config.corpus);
+  record_sources(config);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
   begin_arithmetic(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);

@@ -11,6 +11,7 @@
 #include "train/loop/language_model_task.h"
 #include "train/loop/masked_task.h"
 #include "train/loop/random_dataset.h"
+#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 
 namespace maki {
@@ -118,7 +119,8 @@ const TaskKind& kind_of(const Config& config) { return kTaskKinds.row(task_rule(
 }  // namespace
 
 std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return kind_of(config).make(config, corpus, tokenizers);
+  std::unique_ptr<Task> task = kind_of(config).make(config, corpus, tokenizers);
+  return config.teacher.empty() ? std::move(task) : taught(config, std::move(task));
 }
 
 std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,

@@ -29,7 +29,7 @@ struct TaskKind {
 };
 
 /// The task of a run on this corpus, with the given tokenizers or else with new ones. Tasks that read no source use
-/// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.
+/// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task, and what taught() throws.
 std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers = {});
 
 /// A task with the corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the

@@ -175,16 +175,14 @@ void check_learning_rates(const Config& c) {
   }
 }
 
-// It is shown on terminals, so it must not hold control characters.
-void check_arithmetic(const std::string& names) {
-  constexpr std::size_t kMaxArithmeticBytes = 200;  // a dozen names
-  const bool is_words = std::ranges::all_of(names, [](unsigned char each) {
+// A text that is shown on terminals, so it must not hold control characters: letters, digits and `marks`.
+void check_words(const char* name, const std::string& words, const char* what, std::string_view marks) {
+  constexpr std::size_t kMaxBytes = 2000;
+  const bool allowed = std::ranges::all_of(words, [&](char each) {
     return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') ||
-           each == '_' || each == ',' || each == ' ';
+           marks.find(each) != std::string_view::npos;
   });
-  check(is_words && names.size() <= kMaxArithmeticBytes,
-        "arithmetic: must be names such as fused or amx, with commas between them; got {}",
-        truncate_for_message(names));
+  check(allowed && words.size() <= kMaxBytes, "{}: must be {}; got {}", name, what, truncate_for_message(words));
 }
 
 }  // namespace
@@ -200,7 +198,8 @@ void validate(const Config& c) {
   check_learning_rates(c);
   check(c.init_from.empty() || is_hash(c.init_from),
         "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
-  check_arithmetic(c.arithmetic);
+  check_words("taught_by", c.taught_by, "a weight and hashes", ".- ");
+  check_words("arithmetic", c.arithmetic, "names such as fused or amx, with commas between them", "_, ");
   check_paths(c);
 }
 
@@ -217,6 +216,7 @@ void check_paths(const Config& c) {
   for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
   for (const std::string& pattern : c.lora_targets) check_text("lora_targets", pattern, "pattern");
   for (const std::string& pattern : c.freeze) check_text("freeze", pattern, "pattern");
+  for (const std::string& teacher : c.teacher) check_text("teacher", teacher, "name");
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
@@ -233,6 +233,7 @@ std::vector<FieldDifference> training_differences(const Config& a, const Config&
     if (first != second) list.push_back({field.name, first, second});
   }
   if (a.init_from != b.init_from) list.push_back({"init_from", a.init_from, b.init_from});
+  if (a.taught_by != b.taught_by) list.push_back({"taught_by", a.taught_by, b.taught_by});
   if (a.phases != b.phases) list.push_back({"phases", phases_text(a), phases_text(b)});
   return list;
 }

@@ -59,7 +59,8 @@ struct Config : TransformerConfig {
   std::string schedule = "cosine";
   std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see fill_dependent_defaults()
   // The run.
-  std::vector<std::string> corpus, include, exclude;
+  std::vector<std::string> corpus, include, exclude, teacher;
+  double teacher_weight = 0.5;
   std::string encoding, json_field, document_separator, out, target;
   bool documents = false;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
@@ -68,6 +69,7 @@ struct Config : TransformerConfig {
   // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
+  std::string taught_by;      ///< teacher_weight and the hashes of the values of the teachers; empty: there are none
   /// The arithmetic of its steps (docs/decisions/080-equal-bits.md), or several in the order of use, as in "fused,
   /// amx"; empty: "fused" alone. No difference between training fields: it may change on resume.
   std::string arithmetic;
@@ -125,8 +127,8 @@ struct Field {
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Config::*>(member); }
 };
 
-/// All fields except `corpus`, `phases`, `init_from` and `arithmetic`, in the order in which they are shown and
-/// written. Thread safety: may be called from any thread.
+/// All fields except `corpus`, `phases`, `init_from`, `taught_by` and `arithmetic`, in the order in which they are
+/// shown and written. Thread safety: may be called from any thread.
 const std::vector<Field>& fields();
 /// The names of all fields of class `model`.
 std::vector<std::string> model_field_names();
@@ -201,7 +203,8 @@ bool schedule_ends(const Config& config);
 struct FieldDifference {
   std::string name, first, second;
 };
-/// The training fields in which two configurations differ, with both values as TOML (init_from without quotes).
+/// The training fields in which two configurations differ, with both values as TOML (init_from and taught_by without
+/// quotes).
 std::vector<FieldDifference> training_differences(const Config& a, const Config& b);
 
 }  // namespace maki

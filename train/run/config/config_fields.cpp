@@ -79,9 +79,12 @@ Row choice(std::string name, FieldClass kind, std::string help) {
 Row text(std::string name, FieldClass kind, Field::Member member, std::string type, std::string help) {
   return {{std::move(name), kind, member, std::move(help), std::move(type)}};
 }
+Row list(std::string name, FieldClass kind, Values Config::*member, std::string type, std::string help) {
+  return {{std::move(name), kind, member, std::move(help), std::move(type)}};
+}
 // A list of patterns.
 Row patterns(std::string name, FieldClass kind, Values Config::*member, std::string help) {
-  return {{std::move(name), kind, member, std::move(help), "GLOB"}};
+  return list(std::move(name), kind, member, "GLOB", std::move(help));
 }
 
 std::string task_help() {
@@ -296,6 +299,13 @@ std::vector<Field> make_fields() {
           .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
+      list("teacher", run, &C::teacher, "RUN",
+           "learn from this run, too: from the probabilities that it gives to each token of the text (distillation); "
+           "several may be named, and count by their mean")
+          .only("task", tasks_where(&TaskRule::predicts_next), "[]"),
+      number("teacher_weight", run, &C::teacher_weight, 0, 1,
+             "share of what the teachers predict in what is learned; the rest is that of the text itself", "FRACTION")
+          .except("teacher", {"[]"}),
       boolean("tensorboard", run, &C::tensorboard, "write event files for TensorBoard into the run directory"),
       text("target", run, &C::target, "NAME",
            "SIMD target of the run; avx3, avx2 and neon give the same bits, and so do sse4 and floor")

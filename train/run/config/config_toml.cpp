@@ -113,11 +113,16 @@ std::vector<Phase> read_phases(const toml::node& node) {
   return phases;
 }
 
+// Texts that a run records, in the order in which they are written.
+constexpr std::pair<std::string_view, std::string Config::*> kRecorded[] = {
+    {"init_from", &Config::init_from}, {"taught_by", &Config::taught_by}, {"arithmetic", &Config::arithmetic}};
+
 // The lines of the fields that are written only if they are set.
 std::string optional_lines(const Config& config) {
   std::string text;
-  if (!config.init_from.empty()) text += fmt::format("init_from = {}\n", quoted(config.init_from));
-  if (!config.arithmetic.empty()) text += fmt::format("arithmetic = {}\n", quoted(config.arithmetic));
+  for (const auto& [key, member] : kRecorded) {
+    if (!(config.*member).empty()) text += fmt::format("{} = {}\n", key, quoted(config.*member));
+  }
   if (!config.phases.empty()) text += fmt::format("phases = {}\n", phases_text(config));
   return text;
 }
@@ -145,9 +150,11 @@ void apply_entry(Config& config, std::string_view key, const toml::node& node) {
     config.corpus = string_list(key, node);
   } else if (key == "phases") {
     config.phases = read_phases(node);
-  } else if (key == "init_from" || key == "arithmetic") {
+  } else if (const auto* const recorded =
+                 std::ranges::find(kRecorded, key, &std::pair<std::string_view, std::string Config::*>::first);
+             recorded != std::end(kRecorded)) {
     check(node.is_string(), "{}: must be a string in quotes; got {}", key, display_text(node));
-    (key == "init_from" ? config.init_from : config.arithmetic) = node.as_string()->get();
+    config.*recorded->second = node.as_string()->get();
   } else if (const Field& field = find_field(key); field.is_list()) {
     set_list(config, field, string_list(key, node));
   } else {

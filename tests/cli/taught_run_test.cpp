@@ -1,0 +1,88 @@
+// train --teacher: runs that learn from others.
+#include <filesystem>
+
+#include "tests/cli/require_refused.h"
+#include "tests/cli/small_run.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// Two teachers, and the command of a run that they teach.
+struct TaughtRun {
+  TaughtRun() {
+    for (const char* const seed : {"1", "2"})
+      require_ok(run_maki(Arguments{"train", corpus, "--out", folder / seed, "--max-steps", "20", "--seed", seed} +
+                          kSmall + prior));
+  }
+  Finished train(const std::string& out, const Arguments& more) const {
+    return run_maki(Arguments{"train", corpus, "--out", folder / out, "--teacher", folder / "1"} + kSmall + prior +
+                    more);
+  }
+  std::string weights(const std::string& out, int step = 30) const {
+    return read_bytes(checkpoint(folder / out, step));
+  }
+
+  TemporaryFolder folder;
+  std::string corpus = folder.write("corpus.txt", small_text());
+  Arguments prior = {"--ngram-prior", "3"};
+};
+
+}  // namespace
+
+TEST_CASE("a taught run has the same bytes however it is interrupted, on any threads, and when it is repeated") {
+  const TaughtRun all;
+  const Arguments both = {"--teacher", all.folder / "2", "--teacher-weight", "0.7"};
+  require_ok(all.train("whole", both + Arguments{"--max-steps", "30"}));
+  const std::string whole = all.weights("whole");
+  require_ok(all.train("threads", both + Arguments{"--max-steps", "30", "--threads", "3"}));
+  REQUIRE(all.weights("threads") == whole);
+  require_ok(all.train("parts", both + Arguments{"--max-steps", "7"}));
+  require_ok(run_maki({"train", "--resume", all.folder / "parts", "--max-steps", "30"}));
+  REQUIRE(all.weights("parts") == whole);
+  require_ok(run_maki({"train", "--config", all.folder / "whole/config.toml", "--out", all.folder / "again"}));
+  REQUIRE(all.weights("again") == whole);
+}
+
+TEST_CASE("teachers, their weight and their order change what is learned") {
+  const TaughtRun all;
+  std::set<std::string> different;
+  const std::vector<Arguments> each = {
+      {}, {"--teacher-weight", "0.6"}, {"--teacher", all.folder / "2"}, {"--label-smoothing", "0.1"}};
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    const std::string out = std::to_string(i + 10);
+    require_ok(all.train(out, each[i] + Arguments{"--max-steps", "4"}));
+    different.insert(all.weights(out, 4));
+  }
+  require_ok(
+      run_maki(Arguments{"train", all.corpus, "--out", all.folder / "alone", "--max-steps", "4"} + kSmall + all.prior));
+  different.insert(all.weights("alone", 4));
+  REQUIRE(different.size() == each.size() + 1);
+}
+
+TEST_CASE("a run has the tokens of its teacher, unless options say otherwise") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "teacher", "--max-steps", "2", "--tokenizer", "bpe",
+                                "--vocab-size", "270"} +
+                      kSmall));
+  const Arguments taught = Arguments{"train", corpus, "--teacher", folder / "teacher", "--max-steps", "2"} + kSmall;
+  const Finished trained = require_ok(run_maki(taught + Arguments{"--out", folder / "run"}));
+  REQUIRE_THAT(trained.err, ContainsSubstring("vocabulary of 270"));
+  REQUIRE_THAT(trained.err, ContainsSubstring("teach  0.5 of what is learned is what these predict: "));
+  require_refused(run_maki(taught + Arguments{"--out", folder / "other", "--tokenizer", "char"}), 2,
+                  {"has other tokens than this run"});
+}
+
+TEST_CASE("a run whose teacher is gone, or another one, is not continued: exit 2") {
+  const TaughtRun all;
+  require_ok(all.train("run", {"--max-steps", "4"}));
+  const Arguments resumed = {"train", "--resume", all.folder / "run", "--max-steps", "8"};
+  require_refused(run_maki(resumed + Arguments{"--teacher", all.folder / "2"}), 2, {"name the same checkpoints"});
+  require_refused(run_maki(resumed + Arguments{"--teacher-weight", "0.4"}), 2, {"name the same checkpoints"});
+  std::filesystem::rename(all.folder / "1", all.folder / "moved");
+  require_refused(run_maki(resumed), 2, {all.folder / "1"});
+  require_ok(run_maki(resumed + Arguments{"--teacher", all.folder / "moved"}));
+  require_refused(run_maki({"train", all.corpus, "--out", all.folder / "x", "--teacher-weight", "0.4"}), 2,
+                  {"--teacher-weight", "teacher"});
+}

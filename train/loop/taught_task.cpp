@@ -1,0 +1,154 @@
+#include "train/loop/taught_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/ops.h"
+#include "data/dataset/window_batches.h"
+#include "train/loop/mean_of_models.h"
+#include "train/loop/observed_logits.h"
+#include "train/loop/score_tokens.h"
+#include "train/run/values_by_name.h"
+
+namespace maki {
+namespace {
+
+using Teachers = std::vector<std::unique_ptr<LoadedModel>>;
+
+Teachers load_teachers(const Config& config) {
+  Teachers teachers;
+  for (const std::string& path : config.teacher) teachers.push_back(std::make_unique<LoadedModel>(path));
+  return teachers;
+}
+
+std::string taught_by(const Config& config, const Teachers& teachers) {
+  if (teachers.empty()) return "";
+  std::string text = fmt::format("{}", config.teacher_weight);
+  for (const auto& teacher : teachers) text += fmt::format(" {}", hash_of_values(teacher->store));
+  return text;
+}
+
+// `data` is what the task reads.
+void require_fits(const LoadedModel& teacher, const Config& config, const CheckpointState& data) {
+  const CheckpointState& its = teacher.state;
+  check_predicts_next(teacher);
+  check(teacher.model->make_carried(1) == nullptr,
+        "teacher: {} remembers what it has read before its window, which a teacher must not; use a run of another "
+        "`model` than {}",
+        teacher.path, teacher.model->kind());
+  check(
+      its.tokenizer == data.tokenizer,
+      "teacher: {} has other tokens than this run; omit the options of the tokenizer, and it has those of the teacher",
+      teacher.path);
+  check(its.config.block_size >= config.block_size,
+        "teacher: {} has a context of {} tokens, and this run has one of {}; lower `block_size`, or use another "
+        "teacher",
+        teacher.path, its.config.block_size, config.block_size);
+  // What a count says of the very text that it was made of says nothing about the next one. So batches have the counts
+  // of the other parts of the text, which are those of the teacher if both have counted the same.
+  check(its.config.ngram_prior == 0 || its.ngram_counts == data.ngram_counts,
+        "teacher: {} has counted n-grams of up to {} tokens of its text, and this run has not counted the same; use a "
+        "teacher that was trained on this text, and an `ngram_prior` of {}",
+        teacher.path, its.config.ngram_prior, its.config.ngram_prior);
+}
+
+class TaughtTask final : public Task {
+ public:
+  TaughtTask(const Config& config, std::unique_ptr<Task> task, Teachers teachers)
+      : task_(std::move(task)),
+        teacher_(std::move(teachers.front())),
+        weight_(config.teacher_weight),
+        smoothing_(config.label_smoothing),
+        dtype_(config.dtype) {
+    if (teachers.size() == 1) return;
+    teachers.erase(teachers.begin());
+    teacher_->model = std::make_unique<MeanOfModels>(*teacher_, std::move(teachers));
+  }
+
+  void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override {
+    batch.expected = {};
+    task_->fill(step, micro, batch);
+    ObservedLogits logits;
+    teacher_->model->loss(batch, {.ignored = kIgnoredTarget, .sum = true});
+    batch.expected = expected(convert(logits.log_probabilities(0, logits.rows()), dtype_), batch.targets);
+  }
+
+  std::unique_ptr<Model> make_model(const Scope& scope) const override { return task_->make_model(scope); }
+  VocabSizes vocab_sizes() const override { return task_->vocab_sizes(); }
+  const LanguageModelTask* as_language_model() const override { return task_->as_language_model(); }
+  std::int64_t targets(std::int64_t step) const override { return task_->targets(step); }
+  std::int64_t tokens_in_step(std::int64_t step) const override { return task_->tokens_in_step(step); }
+  std::int64_t tokens_before(std::int64_t step) const override { return task_->tokens_before(step); }
+  double epochs(std::int64_t steps) const override { return task_->epochs(steps); }
+  std::int64_t eval_batches(Part part) const override { return task_->eval_batches(part); }
+  void fill_eval(Part part, std::int64_t i, Batch& batch) const override { task_->fill_eval(part, i, batch); }
+  CheckpointState data_state() const override { return task_->data_state(); }
+  std::string describe_data() const override { return task_->describe_data(); }
+  std::string describe_step() const override { return task_->describe_step(); }
+  std::optional<double> best_possible_loss() const override { return task_->best_possible_loss(); }
+  std::optional<CountingReport> counting(const StopRequest& stop) const override { return task_->counting(stop); }
+  bool has_answers() const override { return task_->has_answers(); }
+  Answers answers(const Model& model, std::int64_t i) const override { return task_->answers(model, i); }
+  std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                  const StopRequest& stop) const override {
+    return task_->measure(model, loss, options, stop);
+  }
+  std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
+                                    const StopRequest& stop) const override {
+    return task_->sample(model, seed, step, stop);
+  }
+
+ private:
+  // Of the logarithms of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
+  Tensor expected(const Tensor& logs, const Tensor& targets) const {
+    const std::int64_t vocabulary = logs.shape().cols();
+    Tensor mixed = empty({targets.shape()[0], targets.shape()[1], vocabulary}, dtype_);
+    dispatch(dtype_, [&]<class T>() {
+      const T* const from = logs.data<T>();
+      T* const to = mixed.data<T>();
+      const std::int32_t* const target = targets.data<std::int32_t>();
+      const auto weight = static_cast<T>(weight_);
+      const auto others = static_cast<T>((1 - weight_) * smoothing_ / static_cast<double>(vocabulary));
+      const auto own = static_cast<T>((1 - weight_) * (1 - smoothing_));
+      constexpr std::int64_t kExponential = 20;  // operations
+      parallel_for(targets.numel(), vocabulary * kExponential, [&](std::int64_t row) {
+        const T* const in = from + row * vocabulary;
+        T* const out = to + row * vocabulary;
+        if (target[row] == kIgnoredTarget) {
+          std::fill_n(out, vocabulary, T{0});
+          return;
+        }
+        for (std::int64_t id = 0; id < vocabulary; ++id) out[id] = weight * std::exp(in[id]) + others;
+        out[target[row]] += own;
+      });
+    });
+    return mixed;
+  }
+
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<LoadedModel> teacher_;
+  double weight_, smoothing_;
+  DType dtype_;
+};
+
+}  // namespace
+
+std::string taught_by(const Config& config) { return taught_by(config, load_teachers(config)); }
+
+std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task) {
+  Teachers teachers = load_teachers(config);
+  const CheckpointState data = task->data_state();
+  for (const auto& teacher : teachers) require_fits(*teacher, config, data);
+  const std::string now = taught_by(config, teachers);
+  check(config.taught_by.empty() || config.taught_by == now,
+        "teacher: this run learns from the weight and the values {}; got {}; name the same checkpoints",
+        config.taught_by, now);
+  return std::make_unique<TaughtTask>(config, std::move(task), std::move(teachers));
+}
+
+}  // namespace maki

@@ -1,0 +1,29 @@
+// Distillation (Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network", at temperature 1): a run
+// learns the probabilities that trained models, its teachers, give to the tokens of its text, besides the text itself.
+// A target with index y then has the probabilities
+//
+//   (1 − w) · ((1 − ε) · onehot(y) + ε / V) + w · q
+//
+// where w is teacher_weight, ε label_smoothing, V the size of the vocabulary, and q the mean of what the teachers
+// predict in this place, without dropout.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/loop/task.h"
+#include "train/run/config/config.h"
+
+namespace maki {
+
+/// What a run with these teachers records as taught_by: "0.5" and the hash of the values of each; empty without
+/// teachers. Throws what LoadedModel throws.
+std::string taught_by(const Config& config);
+
+/// The task with the teachers of the configuration: batches that are trained on expect these probabilities. Throws what
+/// LoadedModel throws, and Error if a teacher does not predict the next token, or remembers what it has read before its
+/// window, has other tokens than the task, a shorter context or counts of other n-grams, or if taught_by is not that of
+/// the configuration. Requires: it names teachers.
+std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task);
+
+}  // namespace maki
