@@ -139,7 +139,7 @@ promises() {
       ++tests[row]
       ++failed[row]
     }
-    /^Test Passed/ { --failed[row] }
+    /^Test Pass(ed| Reason)/ { --failed[row] }
     /^All tests passed \(/ { checks[row] += substr($4, 2) }
     END {
       name[rows + 1] = "Everything else that is tested"

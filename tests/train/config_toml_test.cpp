@@ -118,7 +118,8 @@ TEST_CASE("doubles are read back to the last bit, and names with any characters 
   for (const std::string& name :
        {std::string("plain"), std::string("two words"), std::string("quote\"quote"), std::string("it's"),
         std::string("'\"'''\"\"\""), std::string("back\\slash\\"), std::string("tab\tnew\nline"),
-        std::string("日本語の巻"), std::string("# no comment"), std::string("bell\a\x7f\x1b"), std::string(" ")}) {
+        std::string("\nnewline first\n"), std::string("\r\n"), std::string("日本語の巻"), std::string("# no comment"),
+        std::string("bell\a\x7f\x1b"), std::string(" ")}) {
     Config config;
     config.out = name;
     config.corpus = {name, "other", name};

@@ -59,9 +59,11 @@ constexpr std::int64_t kMaxDots = 2048;
 
 std::int64_t count_dots(std::string_view text) { return std::ranges::count(text, '.'); }
 
+// In one line: a string of several lines loses a newline at its beginning when it is read.
 std::string quoted(const std::string& text) {
+  constexpr auto kOneLine = toml::toml_formatter::default_flags & ~toml::format_flags::allow_multi_line_strings;
   std::ostringstream out;
-  out << toml::toml_formatter(toml::table{{"s", text}});
+  out << toml::toml_formatter(toml::table{{"s", text}}, kOneLine);
   const std::string line = out.str();
   return line.substr(line.find('=') + 2);
 }
