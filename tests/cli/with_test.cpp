@@ -14,8 +14,8 @@ struct TwoRuns {
     const std::string corpus = folder.write("corpus.txt", kind.corpus_text);
     for (const char* const seed : {"1", "2"}) {
       runs.push_back(folder / seed);
-      require_ok(run_maki(
-          Arguments{"train", corpus, "--out", runs.back(), "--max-steps", "20", "--seed", seed} + kind.options));
+      require_ok(run_maki(Arguments{"train", corpus, "--out", runs.back(), "--max-steps", "20", "--seed", seed} +
+                          kind.options));
     }
   }
   TemporaryFolder folder;

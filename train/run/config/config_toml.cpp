@@ -59,11 +59,14 @@ constexpr std::int64_t kMaxDots = 2048;
 
 std::int64_t count_dots(std::string_view text) { return std::ranges::count(text, '.'); }
 
-// In one line: a string of several lines loses a newline at its beginning when it is read.
+// Control characters are written as escapes, in one line: a string of several lines loses a newline at its beginning
+// when it is read.
 std::string quoted(const std::string& text) {
-  constexpr auto kOneLine = toml::toml_formatter::default_flags & ~toml::format_flags::allow_multi_line_strings;
+  constexpr auto kEscapes = toml::toml_formatter::default_flags & ~toml::format_flags::allow_multi_line_strings &
+                            ~toml::format_flags::allow_literal_strings;
+  const bool controls = std::ranges::any_of(text, [](unsigned char each) { return each < 0x20 || each == 0x7F; });
   std::ostringstream out;
-  out << toml::toml_formatter(toml::table{{"s", text}}, kOneLine);
+  out << toml::toml_formatter(toml::table{{"s", text}}, controls ? kEscapes : toml::toml_formatter::default_flags);
   const std::string line = out.str();
   return line.substr(line.find('=') + 2);
 }
