@@ -35,7 +35,8 @@ configure() { cmake --preset "$@" --log-level=WARNING; }
 # What a part tries that is built first; the others build by themselves.
 build_part() {
   case $1 in
-    # Sources are compiled together but with clang, which finds what a source does not include by itself.
+    # Sources of a folder are compiled together, which is quicker; the part clang compiles each alone, and so notices one
+    # that does not include what it needs.
     release) configure release -DCMAKE_UNITY_BUILD=ON && build build/release ;;
     builds) build_part release && configure fast && build build/fast maki ;;
     asan | tsan | clang) configure "$1" && build "build/$1" ;;
@@ -75,8 +76,7 @@ try_part() {
     packages) scripts/check_packages.sh ;;
     ranks)
       bash scripts/setup.sh libmpich-dev mpich
-      configure release -DCMAKE_UNITY_BUILD=ON
-      build build/release maki_tests_train
+      build_part release
       build/release/tests/maki_tests_train "[every-message]"
       scripts/check_mpi.sh
       configure fast -B build/alone -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON
@@ -84,8 +84,7 @@ try_part() {
       ctest --test-dir build/alone -j "$(nproc)" --output-on-failure
       ;;
     calls)
-      configure release -DCMAKE_UNITY_BUILD=ON
-      build build/release maki maki_tests_durability
+      build_part release
       MAKI_EVERY_FAULT=1 build/release/tests/maki_tests_durability "whichever system call*"
       ;;
     mutants)

@@ -69,7 +69,7 @@ TEST_CASE("a run has the tokens of its teacher, unless options say otherwise") {
   const Arguments taught = Arguments{"train", corpus, "--teacher", folder / "teacher", "--max-steps", "2"} + kSmall;
   const Finished trained = require_ok(run_maki(taught + Arguments{"--out", folder / "run"}));
   REQUIRE_THAT(trained.err, ContainsSubstring("vocabulary of 270"));
-  REQUIRE_THAT(trained.err, ContainsSubstring("teach  0.5 of what is learned is what these predict: "));
+  REQUIRE_THAT(trained.err, ContainsSubstring("teach  a weight of 0.5 for the predictions of "));
   require_refused(run_maki(taught + Arguments{"--out", folder / "other", "--tokenizer", "char"}), 2,
                   {"has other tokens than this run"});
 }

@@ -107,7 +107,7 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
           ? fmt::format(", of which {} {} trained", with_separators(need.trained), need.trained == 1 ? "is" : "are")
           : ""));
   if (!config.teacher.empty())
-    say(fmt::format("teach  {} of what is learned is what these predict: {}", config.teacher_weight,
+    say(fmt::format("teach  a weight of {} for the predictions of {}", config.teacher_weight,
                     escape_unprintable(fmt::format("{}", fmt::join(config.teacher, " ")))));
   say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,

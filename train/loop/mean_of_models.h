@@ -24,7 +24,8 @@ class MeanOfModels final : public Generator {
   MeanOfModels(LoadedModel& first, std::vector<std::unique_ptr<LoadedModel>> others);
 
   const char* kind() const override { return models_.front()->kind(); }
-  /// For ops that are observed, a cross_entropy of the logarithms of the mean probabilities.
+  /// A cross_entropy of the logarithms of the mean probabilities. Nothing of the models is recorded, and their products
+  /// are those of generation.
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const override;
   std::unique_ptr<State> make_carried(std::int64_t batch) const override;
   double attention_flop(std::int64_t length) const override;

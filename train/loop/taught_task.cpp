@@ -146,7 +146,7 @@ std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task) {
   for (const auto& teacher : teachers) require_fits(*teacher, config, data);
   const std::string now = taught_by(config, teachers);
   check(config.taught_by.empty() || config.taught_by == now,
-        "teacher: this run learns from the weight and the values {}; got {}; name the same checkpoints",
+        "teacher: this run learns with the weight and the values {}; got {}; name the same checkpoints",
         config.taught_by, now);
   return std::make_unique<TaughtTask>(config, std::move(task), std::move(teachers));
 }

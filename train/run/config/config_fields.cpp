@@ -304,7 +304,7 @@ std::vector<Field> make_fields() {
            "several may be named, and count by their mean")
           .only("task", tasks_where(&TaskRule::predicts_next), "[]"),
       number("teacher_weight", run, &C::teacher_weight, 0, 1,
-             "share of what the teachers predict in what is learned; the rest is that of the text itself", "FRACTION")
+             "weight of the teachers' predictions in what is learned; the text itself has the rest", "FRACTION")
           .except("teacher", {"[]"}),
       boolean("tensorboard", run, &C::tensorboard, "write event files for TensorBoard into the run directory"),
       text("target", run, &C::target, "NAME",
