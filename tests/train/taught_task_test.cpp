@@ -59,7 +59,7 @@ std::vector<std::vector<std::int32_t>> rows_of(const Batch& batch) {
 
 TEST_CASE("a batch expects the mixture of its targets and the mean of what the teachers predict") {
   const std::vector<SmallModel> teachers = {named("gpt"), named("rotary"), named("linear, elu")};
-  for (const std::size_t count : {1, 3}) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{3}}) {
     Taught all({teachers.begin(), teachers.begin() + static_cast<std::ptrdiff_t>(count)});
     all.config.label_smoothing = 0.1;
     Batch batch, plain;
