@@ -1,7 +1,6 @@
 #include "train/loop/taught_task.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 #include <vector>
@@ -107,27 +106,23 @@ class TaughtTask final : public Task {
   // Of the logarithms of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
   Tensor expected(const Tensor& logs, const Tensor& targets) const {
     const std::int64_t vocabulary = logs.shape().cols();
-    Tensor mixed = empty({targets.shape()[0], targets.shape()[1], vocabulary}, dtype_);
+    Tensor mixed = scale(exp(logs), weight_);
     dispatch(dtype_, [&]<class T>() {
-      const T* const from = logs.data<T>();
       T* const to = mixed.data<T>();
       const std::int32_t* const target = targets.data<std::int32_t>();
-      const auto weight = static_cast<T>(weight_);
       const auto others = static_cast<T>((1 - weight_) * smoothing_ / static_cast<double>(vocabulary));
       const auto own = static_cast<T>((1 - weight_) * (1 - smoothing_));
-      constexpr std::int64_t kExponential = 20;  // operations
-      parallel_for(targets.numel(), vocabulary * kExponential, [&](std::int64_t row) {
-        const T* const in = from + row * vocabulary;
+      parallel_for(targets.numel(), vocabulary, [&](std::int64_t row) {
         T* const out = to + row * vocabulary;
         if (target[row] == kIgnoredTarget) {
           std::fill_n(out, vocabulary, T{0});
           return;
         }
-        for (std::int64_t id = 0; id < vocabulary; ++id) out[id] = weight * std::exp(in[id]) + others;
+        if (others > 0) std::for_each_n(out, vocabulary, [others](T& p) { p += others; });
         out[target[row]] += own;
       });
     });
-    return mixed;
+    return reshape(mixed, {targets.shape()[0], targets.shape()[1], vocabulary});
   }
 
   std::unique_ptr<Task> task_;
