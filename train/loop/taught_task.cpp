@@ -106,10 +106,11 @@ class TaughtTask final : public Task {
   // Of the logarithms of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
   Tensor expected(const Tensor& logs, const Tensor& targets) const {
     const std::int64_t vocabulary = logs.shape().cols();
-    Tensor mixed = scale(exp(logs), weight_);
+    Tensor mixed = exp(logs);
     dispatch(dtype_, [&]<class T>() {
       T* const to = mixed.data<T>();
       const std::int32_t* const target = targets.data<std::int32_t>();
+      const auto weight = static_cast<T>(weight_);
       const auto others = static_cast<T>((1 - weight_) * smoothing_ / static_cast<double>(vocabulary));
       const auto own = static_cast<T>((1 - weight_) * (1 - smoothing_));
       parallel_for(targets.numel(), vocabulary, [&](std::int64_t row) {
@@ -118,7 +119,7 @@ class TaughtTask final : public Task {
           std::fill_n(out, vocabulary, T{0});
           return;
         }
-        if (others > 0) std::for_each_n(out, vocabulary, [others](T& p) { p += others; });
+        std::for_each_n(out, vocabulary, [weight, others](T& p) { p = weight * p + others; });
         out[target[row]] += own;
       });
     });
