@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "data/io/file_system.h"
 #include "tests/durability/watched_command.h"
 
 using namespace maki;
@@ -161,6 +162,10 @@ TEST_CASE("whichever system call of a resumed run fails or is its last, nothing 
 
 TEST_CASE("whichever system call of a return to a checkpoint fails or is its last, nothing is lost") {
   if (can_supervise()) try_faults(training_commands()[2]);
+}
+
+TEST_CASE("whichever system call of a run that trains its teacher first fails or is its last, nothing is lost") {
+  if (can_supervise()) try_faults(training_commands()[3]);
 }
 
 TEST_CASE("whichever system call of a command fails or is its last, what it writes is whole or not there") {

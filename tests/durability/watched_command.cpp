@@ -169,7 +169,9 @@ std::string broken_continuation(const WatchedCommand& command, const Course& cou
 std::vector<WatchedCommand> training_commands() {
   return {{"train", Arguments{"train", "corpus", "--max-steps", "2", "--no-counting"} + kTiny, "new"},
           {"train --resume", {"train", "--resume", "run", "--max-steps", "4"}, ""},
-          {"train --checkpoint", {"train", "--resume", "run", "--checkpoint", "1", "--max-steps", "3"}, ""}};
+          {"train --checkpoint", {"train", "--resume", "run", "--checkpoint", "1", "--max-steps", "3"}, ""},
+          {"train", Arguments{"train", "corpus", "--max-steps", "2", "--no-counting", "--teacher", "@own:2"} + kTiny,
+           "taught"}};
 }
 
 std::vector<WatchedCommand> converting_commands() {

@@ -6,6 +6,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "tests/train/small_loaded.h"
+#include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/values_by_name.h"
 

@@ -60,8 +60,8 @@ void add_checkpoint_option(const Command& command, std::string& checkpoint);
 /// CheckpointError if it cannot be read.
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
 
-/// The absolute paths of the checkpoints of these runs, chosen as if no choice was made. Throws what
-/// choose_checkpoint() throws.
+/// The absolute paths of the checkpoints of these runs, chosen as if no choice was made; "@own:N" remains. Throws what
+/// choose_checkpoint() and own_teacher_steps() throw.
 std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs);
 
 /// Throws Error, with the advice what to do, unless the model can do what the verb is for. `cannot`: "fills no masks".

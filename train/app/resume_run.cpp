@@ -3,9 +3,11 @@
 
 #include "data/io/error.h"
 #include "train/app/arithmetic.h"
+#include "train/app/begun_run.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
 #include "train/app/interrupt.h"
+#include "train/app/own_teachers.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
 #include "train/app/reading.h"
@@ -15,21 +17,12 @@
 #include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
-#include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 #include "train/run/set_aside.h"
 #include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
-
-// Removes or completes what a process that was killed left behind.
-void clear_up(const RunDirectory& run) {
-  for (const std::string& note : run.remove_temporary_files()) say(note);
-  if (const std::string folder = complete_return(run); !folder.empty())
-    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
-                    folder));
-}
 
 // The checkpoint to resume from: `choice`, or else the newest that can be resumed.
 VerifiedCheckpoint resumed_checkpoint(const RunDirectory& run, const std::string& choice,
@@ -65,7 +58,6 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
 // The task on the text of the run, whose sources `config` then names.
 std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
-  config.teacher = teacher_checkpoints(config.teacher);
   const Corpus corpus = reread_corpus(config, from.state().corpus_hash, "start a new run to train on another text");
   std::unique_ptr<Task> task =
       make_shared_task(config, corpus, load_tokenizers(from.state()), /*finds_specials=*/false);
@@ -77,13 +69,6 @@ std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, 
 void require_effect(const ConfigFlags& flags, Config config) {
   config.phases.clear();
   flags.require_effect(config);
-}
-
-// Whether the run has nothing left to do. One that was ended between its last save and its last evaluation still has to
-// do that evaluation.
-bool is_finished(const Config& config, const RunDirectory& run, std::int64_t step) {
-  if (step < config.max_steps) return false;
-  return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
 }
 
 }  // namespace
@@ -98,18 +83,17 @@ int resume_run(const TrainOptions& options) {
   std::vector<std::string> notes;
   const VerifiedCheckpoint from = resumed_checkpoint(run, options.checkpoint, notes);
   for (const std::string& note : notes) say(note);
-  const CheckpointState& state = from.state();
-  const std::int64_t step = state.step;
+  const std::int64_t step = from.state().step;
 
   std::string ran_on;
   std::unique_ptr<Task> task;
   ResumeOptions resumed{options.flags, options.resume, options.rewarm};
   if (!options.epochs.empty()) {
-    Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, state, ran_on);
+    Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, from.state(), ran_on);
     task = resumed_task(options, config, from);
     resumed.max_steps = steps_of_epochs(options.epochs, *task);
   }
-  Config config = resumed_config(resumed, run, state, ran_on);
+  Config config = resumed_config(resumed, run, from.state(), ran_on);
   validate(config);
   require_effect(options.flags, config);
   check(options.checkpoint.empty() || step < config.max_steps,
@@ -123,9 +107,10 @@ int resume_run(const TrainOptions& options) {
   keep_arithmetic(config, ran_on, options.any_arithmetic);
   use_threads(config);
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
-  config.teacher = teacher_checkpoints(config.teacher);
-  const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
+  to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
+  if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
+  task = with_teachers(config, std::move(task), run);
   auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
   share_training(config);
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/false, ranks());
@@ -134,7 +119,7 @@ int resume_run(const TrainOptions& options) {
   const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
   if (!folder.empty())
     say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
-  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
+  write_config(run, config);
   say(fmt::format("resuming after step {}", step));
   return run_session(config, trainer, run, {.resumed = &from});
 }

@@ -48,8 +48,8 @@ std::string describe_machine(const Config& config) {
 
 }  // namespace
 
-int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
-                std::optional<PlannedRun> plan) {
+SessionEnd show_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
+                        std::optional<PlannedRun> plan) {
   Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan,
                   peak_tokens_per_second(trainer));
   options.stop = interrupt_request();
@@ -57,30 +57,41 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
   options.remarks.emplace_back(Remark::Kind::session, describe_machine(config));
   EventFile events(run.path(), trainer.store());
   if (config.tensorboard) options.listeners.push_back(&events);
-  const auto end = [&] {
-    Session session(config, trainer, run, console, std::move(options));
+  const SessionEnd end = Session(config, trainer, run, console, std::move(options)).train();
+  if (end == SessionEnd::finished)
+    console.on_note(fmt::format("hash of the weights: {} (arithmetic: {})", hash_of_values(trainer.store()),
+                                arithmetic_text(config)));
+  return end;
+}
+
+int say_how_to_continue(const RunDirectory& run) {
+  keep_quiet(false);
+  say(fmt::format("continue with:  maki train --resume {}", shell_quote(run.path())));
+  return interrupted() != 0 ? interrupt_exit_code() : 128 + SIGTERM;  // another rank was asked
+}
+
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
+                std::optional<PlannedRun> plan) {
+  const std::string path = shell_quote(run.path());
+  const SessionEnd end = [&] {
     try {
-      return session.train();
+      return show_session(config, trainer, run, std::move(options), plan);
     } catch (const DivergedError& error) {
       fail<DivergedError>("{}{}", error.what(), recovery_hint(run));
     } catch (const CorpusError& error) {
       fail<CorpusError>("{}; step {} is saved; to continue: maki train --resume {}", error.what(), trainer.steps(),
-                        shell_quote(run.path()));
+                        path);
     }
   }();
-  if (end == SessionEnd::finished)
-    console.on_note(fmt::format("hash of the weights: {} (arithmetic: {})", hash_of_values(trainer.store()),
-                                arithmetic_text(config)));
-  keep_quiet(false);  // what follows is the result of the run: how to go on
-  const std::string path = shell_quote(run.path());
   const TaskRule& task = task_rule(config);
-  if (end != SessionEnd::interrupted) {
-    console.on_note(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
-    return 0;
+  if (end == SessionEnd::interrupted) {
+    const int exit_code = say_how_to_continue(run);
+    say(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
+    return exit_code;
   }
-  console.on_note(fmt::format("continue with:  maki train --resume {}", path));
-  console.on_note(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
-  return interrupted() != 0 ? interrupt_exit_code() : 128 + SIGTERM;  // another rank was asked
+  keep_quiet(false);  // what follows is the result of the run: how to go on
+  say(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
+  return 0;
 }
 
 }  // namespace maki

@@ -18,7 +18,9 @@
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
 #include "train/app/run_corpus.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/tasks.h"
+#include "train/loop/taught_task.h"
 #include "train/loop/trainer.h"
 #include "train/run/loaded_model.h"
 
@@ -35,7 +37,7 @@ void serialize(Archive& archive, Corpus& corpus) {
 namespace {
 
 // What rank 0 announces.
-enum class Announcement : char { task, training, timing, end };
+enum class Announcement : char { task, teachers, training, teacher_training, timing, end };
 
 // A configuration, and of a timing the vocabularies of its random text.
 struct Start {
@@ -142,6 +144,11 @@ void require_same_task(const Task& task) {
   }
 }
 
+// The data of the task in the order of the teacher's seed.
+std::unique_ptr<Task> task_of_teacher(const Config& teacher, const Task& task) {
+  return std::make_unique<LanguageModelTask>(teacher, *task.as_language_model());
+}
+
 std::unique_ptr<Task> followed_task(const TaskStart& start) {
   const Config config = config_of(start.config);
   const auto load = [](const std::string& saved) -> std::shared_ptr<const Tokenizer> {
@@ -159,8 +166,9 @@ std::unique_ptr<Task> followed_task(const TaskStart& start) {
 
 }  // namespace
 
-std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
+std::unique_ptr<Task> make_shared_task(Config config, const Corpus& corpus, const PairTokenizers& tokenizers,
                                        bool finds_specials) {
+  config.teacher.clear();
   if (ranks().size() == 1) return make_task(config, corpus, tokenizers);
   const auto saved = [](const auto& tokenizer) { return tokenizer ? tokenizer->save() : std::string(); };
   announce(Announcement::task, TaskStart{.config = to_toml(config),
@@ -176,7 +184,17 @@ std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpu
   return task;
 }
 
+std::unique_ptr<Task> share_teachers(const Config& config, std::unique_ptr<Task> task) {
+  announce(Announcement::teachers, Start{.config = to_toml(config)});
+  return taught(config, std::move(task));
+}
+
 void share_training(const Config& config) { announce(Announcement::training, Start{.config = to_toml(config)}); }
+
+std::unique_ptr<Task> share_teacher_training(const Config& teacher, const Task& task) {
+  announce(Announcement::teacher_training, Start{.config = to_toml(teacher)});
+  return task_of_teacher(teacher, task);
+}
 
 StepTime SharedStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
   const Config divided = divided_among_ranks(config, flags_, ranks().size());
@@ -210,17 +228,22 @@ int follow_shared_runs() {
     }
     const Start start = announced<Start>();
     const Config config = config_of(start.config);
+    if (message == Announcement::teachers) {
+      task = taught(config, std::move(task));
+      continue;
+    }
     check(message == Announcement::timing || use_arithmetic(newest_arithmetic(config), config.precision),
           "ranks: all must compute in the arithmetic of this run, {}; this one has {}; leave its machine out, or begin "
           "the run with the environment variable MAKI_TARGET set to a target that all have",
           newest_arithmetic(config), arithmetic_here(config.precision));
-    const std::unique_ptr<Task> random = message == Announcement::timing
-                                             ? random_task_to_time(config, {start.target, start.source, start.classes})
-                                             : nullptr;
-    const Task& trained = random ? *random : *task;
+    std::unique_ptr<Task> other;
+    if (message == Announcement::timing)
+      other = random_task_to_time(config, {start.target, start.source, start.classes});
+    if (message == Announcement::teacher_training) other = task_of_teacher(config, *task);
+    const Task& trained = other ? *other : *task;
     // While steps are timed, there is nothing to save, and steps that end early would mislead the plan.
     std::optional<DeferInterrupts> deferred;
-    if (!random) deferred.emplace();
+    if (message != Announcement::timing) deferred.emplace();
     Trainer(config, trained, trainable_model(config, trained), /*initial_values=*/true, ranks())
         .follow(interrupt_request());
   }

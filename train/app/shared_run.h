@@ -14,13 +14,18 @@
 
 namespace maki {
 
-/// Rank 0: the task of make_task(), which the others make as well. They read the text where they can read the same one,
-/// and are sent it otherwise. Throws what make_task() throws; CorpusError if a prepared corpus cannot be read
-/// everywhere, and Error if a rank makes other tokens of the text.
-std::unique_ptr<Task> make_shared_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
+/// Rank 0: the task of make_task(), without teachers, which the others make as well. They read the text where they can
+/// read the same one, and are sent it otherwise. Throws what make_task() throws; CorpusError if a prepared corpus
+/// cannot be read everywhere, and Error if a rank makes other tokens of the text.
+std::unique_ptr<Task> make_shared_task(Config config, const Corpus& corpus, const PairTokenizers& tokenizers,
                                        bool finds_specials);
+/// Rank 0: that task with the teachers of the configuration, by taught(), which the others make of theirs as well.
+std::unique_ptr<Task> share_teachers(const Config& config, std::unique_ptr<Task> task);
 /// Rank 0: announces a trainer of that task, which it then makes. Does nothing for a process alone.
 void share_training(const Config& config);
+/// Rank 0: the same for a trainer of a teacher, on the data of `task` in the order of the teacher's seed. Returns that
+/// task.
+std::unique_ptr<Task> share_teacher_training(const Config& teacher, const Task& task);
 
 /// Rank 0: times steps as all ranks together take them.
 class SharedStepTimer final : public StepTimer {

@@ -11,10 +11,12 @@
 #include "data/io/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/arithmetic.h"
+#include "train/app/begun_run.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
 #include "train/app/initial_weights.h"
 #include "train/app/interrupt.h"
+#include "train/app/own_teachers.h"
 #include "train/app/planned_start.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
@@ -24,7 +26,6 @@
 #include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
-#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/loaded_model.h"
 #include "train/run/new_run.h"
@@ -59,11 +60,14 @@ std::optional<std::string> tokenizer_option(const TrainOptions& options) {
   return std::nullopt;
 }
 
-// The tokenizer of the teachers, which the configuration then describes, unless options describe another; else null.
+// The tokenizer of the teachers that are other runs, which the configuration then describes, unless options describe
+// another; else null.
 std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const TrainOptions& options, Config& config) {
-  if (config.teacher.empty() || tokenizer_option(options)) return nullptr;
+  const auto other =
+      std::ranges::find_if(config.teacher, [](const std::string& name) { return !own_teacher_steps(name); });
+  if (other == config.teacher.end() || tokenizer_option(options)) return nullptr;
   const std::shared_ptr<const Tokenizer> tokenizer =
-      load_tokenizers(read_checked_state(ContainerReader(config.teacher.front()))).target;
+      load_tokenizers(read_checked_state(ContainerReader(*other))).target;
   describe_tokenizer(*tokenizer, config);
   return tokenizer;
 }
@@ -114,10 +118,12 @@ void set_epochs(const std::string& epochs, const Task& task, bool ends_with_run,
   fill_dependent_defaults(config);
 }
 
-// Records what the run reads, so that it can be resumed.
-void record_sources(Config& config) {
-  config.corpus = absolute_sources(config.corpus);
-  config.taught_by = taught_by(config);
+// The task with teachers, unless the run has to train some itself once it has begun.
+std::unique_ptr<Task> with_known_teachers(Config& config, std::unique_ptr<Task> task, bool has_weights) {
+  const bool own = has_own_teachers(config);
+  if (own) require_own_teachers(config, has_weights);
+  if (own || config.teacher.empty()) config.taught_by.clear();
+  return own ? std::move(task) : with_teachers(config, std::move(task), RunDirectory(config.out));
 }
 
 // Loads the initial weights of another run, if there are any, and records their hash.
@@ -145,16 +151,34 @@ RunClaim claim_directory(Config& config, bool is_default, const std::string& fir
   }
 }
 
+// Saves the beginning of the run, from which it can be resumed, before its teachers are trained.
+int train_with_own_teachers(Config& config, std::unique_ptr<Task> task, std::optional<Trainer>& trainer,
+                            SessionOptions with, std::optional<PlannedRun> plan) {
+  const RunDirectory run(config.out);
+  save_beginning(config, *trainer, run);
+  trainer.reset();  // ranks follow one at a time
+  if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
+  task = with_teachers(config, std::move(task), run);
+  write_config(run, config);
+  share_training(config);
+  trainer.emplace(config, *task, trainable_model(config, *task), /*initial_values=*/false, ranks());
+  const VerifiedCheckpoint beginning(run, run.checkpoint_file(0));
+  trainer->restore(beginning);
+  with.resumed = &beginning;
+  return run_session(config, *trainer, run, std::move(with), plan);
+}
+
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, SessionOptions with,
-                  std::optional<PlannedRun> plan) {
+int train_claimed(Config& config, std::unique_ptr<Task> task, std::optional<Trainer>& trainer, RunClaim& claimed,
+                  SessionOptions with, std::optional<PlannedRun> plan) {
+  if (has_own_teachers(config)) return train_with_own_teachers(config, std::move(task), trainer, std::move(with), plan);
   try {
-    return run_session(config, trainer, RunDirectory(config.out), std::move(with), plan);
+    return run_session(config, *trainer, RunDirectory(config.out), std::move(with), plan);
   } catch (const std::bad_alloc&) {
-    if (trainer.steps() == 0) claimed.roll_back();
+    if (trainer->steps() == 0) claimed.roll_back();
     throw;
   } catch (const OutOfMemoryError& error) {
-    if (trainer.steps() > 0) throw;
+    if (trainer->steps() > 0) throw;
     claimed.roll_back();
     fail("{}; lower --batch-size, --block-size or --n-embd; {} was removed again", error.what(), config.out);
   }
@@ -197,28 +221,28 @@ int start_run(const TrainOptions& options) {
   announce_reading(config, planned.has_value());
 
   // The text itself is freed once it is encoded.
-  const std::unique_ptr<Task> task = [&] {
+  std::unique_ptr<Task> task = [&] {
     const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
     if (planned) planned->choose_model(config, corpus, known.target);
     note_unread_specials(corpus, known.target.get(), config);
     return make_shared_task(config, corpus, known, options.special);
   }();
   if (planned) planned->choose_length(config, *task);
-  record_sources(config);
+  config.corpus = absolute_sources(config.corpus);
+  task = with_known_teachers(config, std::move(task), weights.has_value());
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
   begin_arithmetic(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
   share_training(config);
-  Trainer trainer(config, *task, std::move(model), /*initial_values=*/!weights || config.lora_rank > 0, ranks());
-  load_initial_weights(weights, trainer, config);
-  const auto record = [&](const Config& now) {
-    replace_file_atomically(posix_file_system(), RunDirectory(config.out).config_file(), {text_bytes(to_toml(now))});
-  };
+  std::optional<Trainer> trainer(std::in_place, config, *task, std::move(model),
+                                 /*initial_values=*/!weights || config.lora_rank > 0, ranks());
+  load_initial_weights(weights, *trainer, config);
+  const auto record = [&](const Config& now) { write_config(RunDirectory(config.out), now); };
   const DeferInterrupts deferred;
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
-  if (!planned) return train_claimed(config, trainer, claimed, {}, std::nullopt);
-  return train_claimed(config, trainer, claimed, planned->session_options(record), planned->facts());
+  if (!planned) return train_claimed(config, std::move(task), trainer, claimed, {}, std::nullopt);
+  return train_claimed(config, std::move(task), trainer, claimed, planned->session_options(record), planned->facts());
 }
 
 }  // namespace maki

@@ -46,6 +46,16 @@ LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const
   if (config.ngram_prior > 0) count_ngrams();
 }
 
+LanguageModelTask::LanguageModelTask(const Config& config, const LanguageModelTask& other)
+    : config_(config),
+      dataset_(other.dataset_),
+      text_(other.text_),
+      prior_(other.prior_),
+      held_out_(other.held_out_),
+      counted_share_(other.counted_share_) {
+  order_windows(carries_state(config) ? RowOrder::continued : RowOrder::shuffled);
+}
+
 void LanguageModelTask::order_windows(RowOrder order) {
   const Config& c = config_;
   const auto documents = [&](TokenSpan tokens, std::int64_t stride) -> std::shared_ptr<const DocumentSequences> {

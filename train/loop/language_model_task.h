@@ -34,6 +34,9 @@ class LanguageModelTask final : public Task {
   /// Batches of a dataset that the task shares with others. `text` describes the validation text to measure(); if it
   /// has n-gram counts, they are used instead of counting.
   LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
+  /// The data and counts of another task, in the order that the seed of `config` gives. Requires: `config` differs from
+  /// that of the other task in nothing else that decides how the text is read.
+  LanguageModelTask(const Config& config, const LanguageModelTask& other);
 
   const Dataset& dataset() const { return *dataset_; }
   const EvalText& text() const { return text_; }

@@ -103,6 +103,7 @@ bool Session::is_intact(std::int64_t step) {
 Config Session::config_at(std::int64_t step) const {
   Config config = config_;
   config.phases = phases_before(config_, step);
+  if (step == 0 && has_own_teachers(config)) config.taught_by.clear();  // they are trained after that checkpoint
   return config;
 }
 

@@ -216,7 +216,10 @@ void check_paths(const Config& c) {
   for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
   for (const std::string& pattern : c.lora_targets) check_text("lora_targets", pattern, "pattern");
   for (const std::string& pattern : c.freeze) check_text("freeze", pattern, "pattern");
-  for (const std::string& teacher : c.teacher) check_text("teacher", teacher, "name");
+  for (const std::string& teacher : c.teacher) {
+    check_text("teacher", teacher, "name");
+    own_teacher_steps(teacher);
+  }
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
@@ -267,6 +270,21 @@ Phase last_phase(const Config& c) {
 
 std::int64_t first_learned_step(const Config& config) {
   return config.ngram_prior > 0 || !config.init_from.empty() ? 0 : 1;
+}
+
+std::optional<std::int64_t> own_teacher_steps(const std::string& teacher) {
+  constexpr std::string_view kOwn = "@own:";
+  if (!teacher.starts_with('@')) return std::nullopt;
+  check(teacher.starts_with(kOwn),
+        "teacher: a name that begins with @ must be @own:STEPS, a teacher that the run trains itself; got {}; write "
+        "./{} for a directory of that name",
+        truncate_for_message(teacher), truncate_for_message(teacher));
+  return parse_integer("teacher: the steps of @own", std::string_view(teacher).substr(kOwn.size()), 1, kMaxCount);
+}
+
+bool has_own_teachers(const Config& config) {
+  return std::ranges::any_of(config.teacher,
+                             [](const std::string& teacher) { return own_teacher_steps(teacher).has_value(); });
 }
 
 bool schedule_ends(const Config& config) { return lr_decay_named(config.schedule)->ends; }

@@ -1,0 +1,107 @@
+// train --teacher @own:N: runs that train their teachers first.
+#include <csignal>
+#include <filesystem>
+
+#include "tests/cli/require_refused.h"
+#include "tests/cli/small_run.h"
+#include "train/run/run_directory.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// A run of 30 steps whose two teachers are trained for 25 and 20 steps before, and what it ends with.
+struct OwnTeachers {
+  std::string train(const std::string& out, const Arguments& more = {}) const {
+    require_ok(run_maki(command(out) + more));
+    return end_of(out);
+  }
+  Arguments command(const std::string& out) const {
+    return Arguments{"train", corpus,      "--out",   folder / out, "--max-steps",
+                     "30",    "--teacher", "@own:25", "--teacher",  "@own:20"} +
+           options;
+  }
+  std::string end_of(const std::string& out) const { return read_bytes(checkpoint(folder / out, 30)); }
+
+  TemporaryFolder folder;
+  std::string corpus = folder.write("corpus.txt", small_text());
+  Arguments options = kSmall + Arguments{"--ngram-prior", "3", "--seed", "7", "--no-counting"};
+};
+
+// Interrupts a run once the teacher has a checkpoint of this step.
+RunOptions interrupting(const std::string& teacher, int step) {
+  RunOptions options;
+  options.meanwhile = [file = checkpoint(teacher, step)](pid_t process) {
+    while (access(file.c_str(), F_OK) != 0 && kill(process, 0) == 0) usleep(50);
+    kill(process, SIGINT);
+  };
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("own teachers are the runs that one would train by hand, with the next seeds") {
+  const OwnTeachers all;
+  const std::string own = all.train("own");
+  Arguments both;
+  for (const int number : {1, 2}) {
+    const std::string steps = number == 1 ? "25" : "20", out = all.folder / std::to_string(number);
+    require_ok(
+        run_maki(Arguments{"train", all.corpus, "--out", out} + all.options +
+                 Arguments{"--max-steps", steps, "--lr-decay-steps", steps, "--seed", std::to_string(7 + number)}));
+    const std::string teacher = all.folder / "own/teacher-" + std::to_string(number);
+    REQUIRE(read_bytes(checkpoint(teacher, std::stoi(steps))) == read_bytes(checkpoint(out, std::stoi(steps))));
+    both = both + Arguments{"--teacher", out};
+  }
+  require_ok(
+      run_maki(Arguments{"train", all.corpus, "--out", all.folder / "hand", "--max-steps", "30"} + all.options + both));
+  REQUIRE(all.end_of("hand") == own);
+}
+
+TEST_CASE("a run with own teachers is repeated by its config.toml, on any threads") {
+  const OwnTeachers all;
+  const std::string own = all.train("own");
+  REQUIRE(all.train("threads", {"--threads", "3"}) == own);
+  require_ok(run_maki({"train", "--config", all.folder / "own/config.toml", "--out", all.folder / "again"}));
+  REQUIRE(all.end_of("again") == own);
+}
+
+TEST_CASE("a run that is interrupted while a teacher is trained is resumed there: exit 130") {
+  const OwnTeachers all;
+  const std::string own = all.train("own");
+  int interrupted = 0;
+  for (const auto& [number, step] : {std::pair{"1", 0}, std::pair{"1", 20}, std::pair{"2", 0}}) {
+    const std::string out = std::string("stopped") + number + "-" + std::to_string(step);
+    const std::string run = all.folder / out;
+    const Finished stopped = run_maki(all.command(out), interrupting(run + "/teacher-" + number, step));
+    if (stopped.exit_code == 130) {
+      ++interrupted;
+      REQUIRE_THAT(stopped.err, ContainsSubstring("continue with:  maki train --resume " + run + "\n"));
+      require_ok(run_maki({"train", "--resume", run}));
+    }
+    REQUIRE(all.end_of(out) == own);
+    const Finished finished = require_ok(run_maki({"train", "--resume", run}));
+    REQUIRE_THAT(finished.err, !ContainsSubstring("first a teacher"));
+  }
+  REQUIRE(interrupted > 0);
+}
+
+TEST_CASE("teachers that a run cannot train are refused: exit 2") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments train = Arguments{"train", corpus, "--out", folder / "run", "--max-steps", "2"} + kSmall;
+  require_refused(run_maki(train + Arguments{"--teacher", "@own:0"}), 2, {"teacher", "between 1 and"});
+  require_refused(run_maki(train + Arguments{"--teacher", "@mine:2"}), 2, {"@own:STEPS", "./@mine:2"});
+  require_refused(run_maki(train + Arguments{"--teacher", "@own:2", "--model", "transformer-xl", "--memory", "16"}), 2,
+                  {"remembers what it has read"});
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "first", "--max-steps", "2"} + kSmall));
+  require_refused(run_maki(Arguments{"train", corpus, "--init-from", folder / "first", "--out", folder / "run",
+                                     "--max-steps", "2", "--teacher", "@own:2"}),
+                  2, {"--init-from"});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
+  // Half-trained teachers of other settings are not taken for those of this run.
+  const std::string run = folder / "run";
+  require_ok(run_maki(train + Arguments{"--teacher", "@own:4"}));
+  require_refused(run_maki({"train", "--resume", run, "--checkpoint", "0", "--teacher", "@own:6"}), 2,
+                  {"teacher-1", "move it away"});
+}
