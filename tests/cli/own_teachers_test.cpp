@@ -99,9 +99,15 @@ TEST_CASE("teachers that a run cannot train are refused: exit 2") {
                                      "--max-steps", "2", "--teacher", "@own:2"}),
                   2, {"--init-from"});
   REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
-  // Half-trained teachers of other settings are not taken for those of this run.
-  const std::string run = folder / "run";
-  require_ok(run_maki(train + Arguments{"--teacher", "@own:4"}));
-  require_refused(run_maki({"train", "--resume", run, "--checkpoint", "0", "--teacher", "@own:6"}), 2,
-                  {"teacher-1", "move it away"});
+}
+
+TEST_CASE("a teacher that does not fit the run any more is moved aside, and trained anew") {
+  const OwnTeachers all;
+  const std::string run = all.folder / "run";
+  const Arguments train = Arguments{"train", all.corpus, "--max-steps", "4"} + all.options;
+  require_ok(run_maki(train + Arguments{"--out", run, "--teacher", "@own:4"}));
+  const Finished resumed = require_ok(run_maki({"train", "--resume", run, "--checkpoint", "0", "--teacher", "@own:6"}));
+  REQUIRE_THAT(resumed.err, ContainsSubstring("moved to " + run + "/abandoned-"));
+  require_ok(run_maki(train + Arguments{"--out", all.folder / "other", "--teacher", "@own:6"}));
+  REQUIRE(read_bytes(checkpoint(run, 4)) == read_bytes(checkpoint(all.folder / "other", 4)));
 }

@@ -1,5 +1,6 @@
 // train --teacher: runs that learn from others.
 #include <filesystem>
+#include <set>
 
 #include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"

@@ -8,53 +8,17 @@
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
+#include "tests/train/made_up_machine.h"
 #include "train/loop/plan/shapes.h"
 #include "train/run/config/configured_optimizer.h"
 #include "train/run/config/models.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
 
-constexpr double kSpeed = 5e10;  // floating-point operations per second of a usual machine
-
-// A machine with a constant speed.
-struct Machine : StepTimer {
-  explicit Machine(double flop_per_second = kSpeed) : speed(flop_per_second) {}
-  StepTime time_step(const Config& c, const VocabSizes& vocab) override {
-    ParameterStore planned(c.dtype);
-    const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
-    const double flop =
-        flop_per_token(*model, planned, c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
-    spent += busy * flop / speed * kTimedSteps;
-    ++asked;
-    return {.seconds = busy * flop / speed, .idle_seconds = flop / speed};
-  }
-  double speed, busy = 1, spent = 0;
-  int asked = 0;
-};
-
-PlanRequest request_for(std::int64_t characters, double seconds, std::int64_t distinct = 65) {
-  PlanRequest request{
-      .text = {.bytes = characters, .characters = characters, .distinct = distinct}, .seconds = seconds, .config = {}};
-  apply_preset(request.config, "quickstart");
-  fill_open_fields(request.config);
-  return request;
-}
-
-Plan plan_of(const PlanRequest& request, double speed = kSpeed) {
-  Machine machine(speed);
-  return make_plan(request, machine);
-}
-
 const std::map<std::string, std::string> kNoPrior = {{"ngram_prior", "0"}};
-
-// The request of somebody who has given these fields these values.
-PlanRequest with(PlanRequest request, const std::map<std::string, std::string>& given) {
-  for (const auto& [name, value] : given) set_field(request.config, find_field(name), value);
-  request.is_fixed = [given](std::string_view name) { return given.contains(std::string(name)); };
-  return request;
-}
 
 double arithmetic(const Plan& plan) {
   const Config& c = plan.config;

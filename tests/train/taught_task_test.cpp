@@ -15,12 +15,12 @@ using namespace maki::tests;
 
 namespace {
 
-const std::string kText = seeded_text(400, "abcdef");
+const std::string kTaughtText = seeded_text(400, "abcdef");
 
 // Teachers and a run that they teach, on the text of write_small_model().
 struct Taught {
   explicit Taught(const std::vector<SmallModel>& teachers, Config its = small_language_models()[0].config)
-      : config(std::move(its)), data(dataset_of(kText, config)) {
+      : config(std::move(its)), data(dataset_of(kTaughtText, config)) {
     for (const SmallModel& teacher : teachers)
       config.teacher.push_back(
           write_small_model(folder / (std::to_string(config.teacher.size()) + ".maki"), teacher.config));

@@ -13,10 +13,12 @@
 #include "train/app/reading.h"
 #include "train/app/run_session.h"
 #include "train/app/shared_run.h"
+#include "train/loop/plan/plan.h"
 #include "train/loop/taught_task.h"
 #include "train/run/config/models.h"
 #include "train/run/new_run.h"
 #include "train/run/run_lock.h"
+#include "train/run/set_aside.h"
 #include "train/run/verified_checkpoint.h"
 
 namespace maki {
@@ -46,41 +48,78 @@ std::vector<Config> own_teachers(const Config& config, const RunDirectory& run) 
   return all;
 }
 
-// The newest checkpoint of a teacher whose training was interrupted; nullopt if it has not begun.
-std::optional<VerifiedCheckpoint> begun(const Config& teacher, const RunDirectory& run) {
+// Looks, after the first part of a teacher, whether its steps take much longer than planned, so that too little time
+// would be left for the run.
+class TeacherPace final : public SessionListener {
+ public:
+  TeacherPace(const TimeLimit& limit, std::int64_t steps, std::int64_t teachers)
+      : limit_(limit), runs_(taught_run_time(teachers)), steps_(steps), begin_(limit.elapsed()) {}
+
+  void on_step(const StepReport&, double) override { ++done_; }
+  bool is_too_slow() {
+    constexpr double kFirstPart = 0.1, kTooSlow = 1.2;
+    constexpr std::int64_t kMinSteps = 3;
+    const double spent = limit_.elapsed() - begin_, planned = (limit_.seconds - begin_) / runs_;
+    if (decided_ || done_ < kMinSteps || spent < kFirstPart * planned) return slow_;
+    decided_ = true;
+    slow_ = spent / static_cast<double>(done_) * static_cast<double>(steps_) > kTooSlow * planned;
+    return slow_;
+  }
+  /// The steps of each teacher, and of the run, that fit into the time that is left.
+  std::int64_t steps_that_fit() const {
+    const double now = limit_.elapsed(), per_step = (now - begin_) / static_cast<double>(done_);
+    return static_cast<std::int64_t>(std::max(1.0, (limit_.seconds - now) / (runs_ * per_step)));
+  }
+
+ private:
+  const TimeLimit& limit_;
+  double runs_;
+  std::int64_t steps_, done_ = 0;
+  double begin_;
+  bool decided_ = false, slow_ = false;
+};
+
+enum class TeacherEnd : std::uint8_t { complete, interrupted, too_slow };
+
+// The newest checkpoint of a teacher whose training has begun. One of other settings is moved aside.
+std::optional<VerifiedCheckpoint> begun(const Config& teacher, const RunDirectory& run, const RunDirectory& taught,
+                                        std::optional<RunLock>& lock) {
   if (!run.exists()) return std::nullopt;
+  lock.emplace(run);
+  clear_up(run);
   std::vector<std::string> notes;
   std::optional<VerifiedCheckpoint> from(newest_intact(run, notes));
   for (const std::string& note : notes) say(note);
   const auto differences = training_differences(from->state().config, teacher);
-  for (const FieldDifference& difference : differences)
-    fail("{}: has {} {}, and a teacher of this run must have {}; move it away, and it is trained anew", run.path(),
-         difference.name, difference.first, difference.second);
-  return from;
+  if (differences.empty()) return from;
+  lock.reset();
+  const FieldDifference& first = differences.front();
+  say(fmt::format("{} has {} {}, and a teacher of this run must have {}: moved to {}", run.path(), first.name,
+                  first.first, first.second, set_aside(taught, run.path())));
+  return std::nullopt;
 }
 
-// Returns the exit code if that was interrupted.
-std::optional<int> train_teacher(const Config& teacher, const Task& text, const RunDirectory& taught) {
+TeacherEnd train_teacher(const Config& teacher, const Task& text, const RunDirectory& taught, TeacherPace* pace) {
   const RunDirectory run(teacher.out);
   std::optional<RunLock> lock;
   std::optional<RunClaim> claim;
-  if (run.exists()) {
-    lock.emplace(run);
-    clear_up(run);
-  } else {
-    claim.emplace(run, "");
-  }
-  const std::optional<VerifiedCheckpoint> from = begun(teacher, run);
+  const std::optional<VerifiedCheckpoint> from = begun(teacher, run, taught, lock);
   const std::int64_t step = from ? from->state().step : 0;
-  if (from && is_finished(teacher, run, step)) return std::nullopt;
+  if (from && is_finished(teacher, run, step)) return TeacherEnd::complete;
+  if (!from) claim.emplace(run, "");
   say(fmt::format("first a teacher, in {}: {}{}", run.path(), pluralize(teacher.max_steps, "step"),
                   step > 0 ? fmt::format(", after step {}", step) : ""));
   write_config(run, teacher);
   const std::unique_ptr<Task> task = share_teacher_training(teacher, text);
   Trainer trainer(teacher, *task, trainable_model(teacher, *task), /*initial_values=*/!from, ranks());
   if (from) trainer.restore(*from);
-  const SessionEnd end = show_session(teacher, trainer, run, {.resumed = from ? &*from : nullptr});
-  return end == SessionEnd::interrupted ? std::optional(say_how_to_continue(taught)) : std::nullopt;
+  SessionOptions options{.stop = interrupt_request(), .resumed = from ? &*from : nullptr};
+  if (pace != nullptr) {
+    options.stop = [pace] { return interrupted() != 0 || pace->is_too_slow(); };
+    options.listeners = {pace};
+  }
+  if (show_session(teacher, trainer, run, std::move(options)) != SessionEnd::interrupted) return TeacherEnd::complete;
+  return pace != nullptr && pace->is_too_slow() && interrupted() == 0 ? TeacherEnd::too_slow : TeacherEnd::interrupted;
 }
 
 }  // namespace
@@ -103,11 +142,29 @@ void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& 
   run.set_last(0);
 }
 
-std::optional<int> train_own_teachers(const Config& config, const Task& task, const RunDirectory& run) {
+std::optional<int> train_own_teachers(Config& config, const Task& task, const RunDirectory& run,
+                                      const TimeLimit* limit) {
   if (!config.taught_by.empty()) return std::nullopt;
   const DeferInterrupts deferred;
-  for (const Config& teacher : own_teachers(config, run)) {
-    if (const auto exit_code = train_teacher(teacher, task, run)) return exit_code;
+  std::vector<Config> teachers = own_teachers(config, run);
+  for (std::size_t i = 0; i < teachers.size();) {
+    std::optional<TeacherPace> pace;
+    if (limit != nullptr && i == 0) pace.emplace(*limit, teachers[i].max_steps, std::ssize(teachers));
+    switch (train_teacher(teachers[i], task, run, pace ? &*pace : nullptr)) {
+      case TeacherEnd::complete:
+        ++i;
+        break;
+      case TeacherEnd::interrupted:
+        return say_how_to_continue(run);
+      case TeacherEnd::too_slow:
+        limit = nullptr;
+        for (std::string& name : config.teacher) {
+          if (own_teacher_steps(name)) name = fmt::format("@own:{}", pace->steps_that_fit());
+        }
+        say(fmt::format("its steps take longer than planned: {} fit", pluralize(pace->steps_that_fit(), "step")));
+        write_config(run, config);
+        teachers = own_teachers(config, run);
+    }
   }
   return std::nullopt;
 }

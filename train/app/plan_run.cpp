@@ -40,6 +40,12 @@ std::string tokens_text(const Config& config) {
   return (kind.has_limit ? with_separators(config.vocab_size) + ' ' : "") + kind.plural;
 }
 
+std::string teachers_text(const Plan& plan) {
+  if (plan.teachers == 0) return "";
+  return plan.teachers == 1 ? " after as many of a teacher"
+                            : fmt::format(" after as many of each of {} teachers", plan.teachers);
+}
+
 // How the loss will compare with what counting alone reaches.
 std::string expectation(const Plan& plan) {
   constexpr double kWorthNaming = 0.005;  // a share of the loss; half of the 1 % that is named at least
@@ -92,10 +98,11 @@ Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokeni
 std::vector<std::string> plan_summary(const Plan& plan) {
   constexpr double kBusySlowdown = 1.5;  // by the clock against an idle machine: more than times usually vary
   const Config& c = plan.config;
-  std::vector<std::string> lines = {fmt::format(
-      "plan   {} of width {} on {}{}: {} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd, tokens_text(c),
-      c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"), format_duration(plan.seconds),
-      plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
+  std::vector<std::string> lines = {
+      fmt::format("plan   {} of width {} on {}{}: {}{} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd,
+                  tokens_text(c), c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"),
+                  teachers_text(plan), format_duration(plan.seconds),
+                  plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
   if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {
     lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",
                                 1e3 * plan.step.seconds, 1e3 * plan.step.idle_seconds));

@@ -10,9 +10,9 @@
 
 namespace maki {
 
-/// Trains and shows the progress. Sets what can stop the session in `options`. Requires: what Session requires, and a
-/// DeferInterrupts object of the caller, without which a signal ends the program before anything is saved. Throws what
-/// Session throws.
+/// Trains and shows the progress. Unless `options` say what stops the session, a signal does. Requires: what Session
+/// requires, and a DeferInterrupts object of the caller, without which a signal ends the program before anything is
+/// saved. Throws what Session throws.
 SessionEnd show_session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionOptions options,
                         std::optional<PlannedRun> plan = std::nullopt);
 

@@ -157,7 +157,8 @@ int train_with_own_teachers(Config& config, std::unique_ptr<Task> task, std::opt
   const RunDirectory run(config.out);
   save_beginning(config, *trainer, run);
   trainer.reset();  // ranks follow one at a time
-  if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
+  const TimeLimit* const limit = with.limit ? &*with.limit : nullptr;
+  if (const auto exit_code = train_own_teachers(config, *task, run, limit)) return *exit_code;
   task = with_teachers(config, std::move(task), run);
   write_config(run, config);
   share_training(config);

@@ -33,17 +33,6 @@ std::optional<std::int64_t> unfinished_step(const RunDirectory& run) {
   return std::nullopt;
 }
 
-// Gives the folder the lowest number that is not taken.
-std::string number_folder(const RunDirectory& run, const std::string& folder) {
-  int n = 1;
-  while (file_exists(fmt::format("{}/abandoned-{}", run.path(), n))) ++n;
-  const std::string numbered = fmt::format("{}/abandoned-{}", run.path(), n);
-  const bool renamed = run.file_system().rename(folder, numbered) == 0;
-  check<CheckpointError>(renamed, "{}: cannot be renamed to {}: {}", folder, numbered, std::strerror(errno));
-  sync_directory(run.file_system(), run.path());
-  return numbered;
-}
-
 // Everything but the folder itself. May have been done in part before.
 std::string fill_folder(const RunDirectory& run, std::int64_t step) {
   FileSystem& fs = run.file_system();
@@ -64,10 +53,20 @@ std::string fill_folder(const RunDirectory& run, std::int64_t step) {
   // The old names must be gone for good as well as the new ones be there.
   sync_directory(fs, folder);
   sync_directory(fs, run.checkpoints_directory());
-  return number_folder(run, folder);
+  return set_aside(run, folder);
 }
 
 }  // namespace
+
+std::string set_aside(const RunDirectory& run, const std::string& folder) {
+  int n = 1;
+  while (file_exists(fmt::format("{}/abandoned-{}", run.path(), n))) ++n;
+  const std::string numbered = fmt::format("{}/abandoned-{}", run.path(), n);
+  const bool renamed = run.file_system().rename(folder, numbered) == 0;
+  check<CheckpointError>(renamed, "{}: cannot be renamed to {}: {}", folder, numbered, std::strerror(errno));
+  sync_directory(run.file_system(), run.path());
+  return numbered;
+}
 
 std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step) {
   const std::vector<std::int64_t> steps = run.checkpoints();

@@ -1,4 +1,5 @@
-// Returning to an earlier checkpoint of a run: later checkpoints are moved aside, not deleted.
+// What a run no longer needs is moved aside, not deleted: later checkpoints, when it returns to an earlier one, and
+// teachers that do not fit it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,10 @@
 #include "train/run/run_directory.h"
 
 namespace maki {
+
+/// Renames a folder of the run to RUN/abandoned-<n>, with the lowest n >= 1 that is not taken, and returns that name.
+/// Throws CheckpointError if it cannot be renamed. Requires: the caller holds the run's RunLock.
+std::string set_aside(const RunDirectory& run, const std::string& folder);
 
 /// Points `last` to `step`, moves every checkpoint later than `step` into a folder of the run, together with a copy of
 /// metrics.jsonl, and names it RUN/abandoned-<n>, with the lowest n >= 1 that is not taken. Returns the folder; or, if

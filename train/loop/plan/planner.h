@@ -9,6 +9,7 @@
 
 #include "train/loop/plan/plan.h"
 #include "train/loop/plan/shape_table.h"
+#include "train/loop/plan/shapes.h"
 #include "train/loop/time_limit.h"
 
 namespace maki {
@@ -39,7 +40,7 @@ class Choices {
 /// Chooses a model and all that belongs to it.
 class Planner : Choices {
  public:
-  Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer) {}
+  Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer), seconds_(request.seconds) {}
 
   Plan make() {
     choose_tokenizer();
@@ -61,6 +62,8 @@ class Planner : Choices {
   void choose_tables();
   void choose_batch();
   void choose_model();
+  double passes(const ShapeChoice& choice, double seconds) const;
+  std::int64_t consider_teachers(ShapeChoice& choice);
   void explain_model(const Plan& before);
   void choose_head();
   void choose_validation();
@@ -70,8 +73,10 @@ class Planner : Choices {
   std::string enough_reason() const;
   double most_steps() const;
   void choose_length();
+  void choose_teachers();
 
-  StepTimer& timer_;
+  RememberedTimes timer_;
+  double seconds_;  // of the run, or if it has teachers, of each of them
   ModelShape shape_ = {};
   LearnedText text_;
   double seconds_per_step_ = 0;

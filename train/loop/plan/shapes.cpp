@@ -34,11 +34,12 @@ struct Candidate {
   double cost() const { return step.seconds * StepTimer::kTimedSteps; }
 };
 
+double tokens_per_step(const Config& c) { return static_cast<double>(c.block_size * c.batch_size * c.grad_accum); }
+
 double flop_of_step(const Config& c, const VocabSizes& vocab) {
   ParameterStore planned(c.dtype);
   const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
-  return flop_per_token(*model, planned, c.block_size) *
-         static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+  return flop_per_token(*model, planned, c.block_size) * tokens_per_step(c);
 }
 
 // How much longer a step of the recipe takes than the one that is measured.
@@ -54,8 +55,7 @@ double share_of(const ModelShape& shape) {
 // `used`: used_share().
 double tokens_of(const Candidate& c, double steps, double train_tokens, double used) {
   constexpr double kUsefulRepetitions = 2.35;  // reading a text for ever is worth 3.35 passes over new ones
-  const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
-  const double read = steps / share_of(c.shape) * per_step;
+  const double read = steps / share_of(c.shape) * used * tokens_per_step(c.config);
   const double passes = std::min(c.shape.most_passes(train_tokens), read / train_tokens);
   if (passes <= 1) return passes * train_tokens;
   return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
@@ -169,12 +169,15 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
     choose("positions", &Config::positions, Positions::rotary);
 }
 
-ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer,
+                         double min_passes) {
   const VocabSizes vocab = random_vocab_sizes(config, text.vocabulary);
   std::vector<Candidate> list = candidates_for(config, request, vocab, text);
   const auto promise = [&](const Candidate& c, double seconds_per_step) {
     const double used = used_share(request.text, text.tokens, c.config.block_size);
-    const double tokens = tokens_of(c, request.seconds / seconds_per_step, text.train_tokens, used);
+    const double steps = request.seconds / seconds_per_step;
+    if (steps * tokens_per_step(c.config) * used < min_passes * text.train_tokens) return kUnknown;
+    const double tokens = tokens_of(c, steps, text.train_tokens, used);
     return c.shape.expected_loss(tokens, text.vocabulary, text.train_tokens);
   };
   const auto idle = [&](const Candidate& c) { return promise(c, c.step.idle_seconds); };

@@ -46,4 +46,10 @@ StepTime MeasuredStepTimer::time_step(const Config& config, const VocabSizes& vo
   return {.seconds = seconds, .idle_seconds = std::min(seconds, median(own))};
 }
 
+StepTime RememberedTimes::time_step(const Config& config, const VocabSizes& vocab) {
+  const std::string key = training_toml(config);
+  const auto known = times_.find(key);
+  return known != times_.end() ? known->second : times_[key] = timer_.time_step(config, vocab);
+}
+
 }  // namespace maki

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "train/loop/task.h"
 #include "train/loop/team/team.h"
@@ -39,6 +41,17 @@ class MeasuredStepTimer final : public StepTimer {
 
  private:
   Team& team_;
+};
+
+/// Asks another timer for each configuration once.
+class RememberedTimes final : public StepTimer {
+ public:
+  explicit RememberedTimes(StepTimer& timer) : timer_(timer) {}
+  StepTime time_step(const Config& config, const VocabSizes& vocab) override;
+
+ private:
+  StepTimer& timer_;
+  std::map<std::string, StepTime> times_;  // by training_toml()
 };
 
 }  // namespace maki
