@@ -181,6 +181,8 @@ TEST_CASE("a teacher that does not fit is refused, with the rule") {
   REQUIRE_THAT(other.refusal(), ContainsSubstring("has other tokens than this run"));
   other.config.teacher = {golden_checkpoint("encoder")};
   REQUIRE_THAT(other.refusal(), ContainsSubstring("does not predict each token"));
+  other.config.teacher = {"@own:20"};
+  REQUIRE_THAT(other.refusal(), ContainsSubstring("@own:20 must be trained first"));
 }
 
 TEST_CASE("a run names the weight and the values that it learns from, and learns from no others") {

@@ -7,6 +7,7 @@
 #include "data/io/number.h"
 #include "data/io/os.h"
 #include "train/app/progress.h"
+#include "train/app/ranks.h"
 #include "train/loop/estimate.h"
 #include "train/run/config/configured_tokenizer.h"
 
@@ -82,6 +83,7 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
+  request.may_teach = ranks().size() == 1;  // others may not see the files of this machine
   if (const auto available = os::available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
   return request;
 }

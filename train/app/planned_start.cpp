@@ -22,7 +22,6 @@ double PlannedStart::left() const { return seconds_ - seconds_since(start_); }
 PlanRequest PlannedStart::request(const Config& config) const {
   PlanRequest request = plan_request(config, options_.flags, left());
   request.has_weights = !options_.init_from.empty();
-  request.may_teach = ranks().size() == 1;  // others may not see the files of this machine
   if (options_.force) request.memory = std::nullopt;
   return request;
 }

@@ -21,7 +21,10 @@ using Teachers = std::vector<std::unique_ptr<LoadedModel>>;
 
 Teachers load_teachers(const Config& config) {
   Teachers teachers;
-  for (const std::string& path : config.teacher) teachers.push_back(std::make_unique<LoadedModel>(path));
+  for (const std::string& path : config.teacher) {
+    check(!own_teacher_steps(path), "teacher: {} must be trained first; name its checkpoint", path);
+    teachers.push_back(std::make_unique<LoadedModel>(path));
+  }
   return teachers;
 }
 

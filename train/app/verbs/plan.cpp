@@ -88,7 +88,9 @@ int plan_for_text(const PlanOptions& o) {
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
-  const Plan plan = plan_run(plan_request(config, o.flags, 60 * minutes), corpus, tokenizer.get(), timer);
+  PlanRequest request = plan_request(config, o.flags, 60 * minutes);
+  request.may_teach = o.ranks.ranks() == 1;
+  const Plan plan = plan_run(std::move(request), corpus, tokenizer.get(), timer);
   o.flags.require_effect(plan.config);
   print_plan(plan, timer, o.json);
   return 0;

@@ -26,7 +26,7 @@ struct PlanRequest {
   /// Whether the user has given this field a value, which the plan then keeps.
   std::function<bool(std::string_view field)> is_fixed = [](std::string_view) { return false; };
   bool has_weights = false;                           ///< the run begins with the weights of another
-  bool may_teach = true;                              ///< the run can train teachers of its own
+  bool may_teach = false;                             ///< whoever carries the plan out can train own teachers
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
 
   /// Whether the user has asked for n-gram tables.
