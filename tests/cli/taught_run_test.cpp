@@ -84,6 +84,9 @@ TEST_CASE("a run whose teacher is gone, or another one, is not continued: exit 2
   std::filesystem::rename(all.folder / "1", all.folder / "moved");
   require_refused(run_maki(resumed), 2, {all.folder / "1"});
   require_ok(run_maki(resumed + Arguments{"--teacher", all.folder / "moved"}));
+  std::filesystem::remove(all.folder / "run/config.toml");  // which names the teacher
+  require_refused(run_maki({"train", all.corpus, "--resume", all.folder / "run", "--max-steps", "12"}), 2,
+                  {"learns from others"});
   require_refused(run_maki({"train", all.corpus, "--out", all.folder / "x", "--teacher-weight", "0.4"}), 2,
                   {"--teacher-weight", "teacher"});
 }

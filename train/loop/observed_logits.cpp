@@ -37,9 +37,15 @@ const Tensor& ObservedLogits::last() const {
 
 std::int64_t ObservedLogits::rows() const { return last().numel() / last().shape().cols(); }
 
-Tensor ObservedLogits::log_probabilities(std::int64_t begin, std::int64_t end) const {
+Tensor ObservedLogits::logits(std::int64_t begin, std::int64_t end) const {
   const Tensor part = slice(reshape(last(), {rows(), last().shape().cols()}), 0, begin, end);
-  return log_softmax(logits_ ? part : linear(part, head_));
+  return logits_ ? part : linear(part, head_);
 }
+
+Tensor ObservedLogits::log_probabilities(std::int64_t begin, std::int64_t end) const {
+  return log_softmax(logits(begin, end));
+}
+
+Tensor ObservedLogits::probabilities() const { return softmax(logits(0, rows())); }
 
 }  // namespace maki

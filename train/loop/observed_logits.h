@@ -28,10 +28,13 @@ class ObservedLogits {
   std::int64_t rows() const;
   /// The log-softmax of rows [begin, end) of the logits: [end − begin, V]. Computed here, not taken from the op.
   Tensor log_probabilities(std::int64_t begin, std::int64_t end) const;
+  /// The softmax of all rows: [rows(), V].
+  Tensor probabilities() const;
 
  private:
   void see(const Tape::Observed& op);
   const Tensor& last() const;
+  Tensor logits(std::int64_t begin, std::int64_t end) const;
 
   Tape* tape_ = nullptr;                // that is observed; else
   std::optional<Observing> observing_;  // this scope

@@ -9,7 +9,6 @@
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
 #include "data/dataset/window_batches.h"
-#include "train/loop/mean_of_models.h"
 #include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/values_by_name.h"
@@ -23,7 +22,10 @@ Teachers load_teachers(const Config& config) {
   Teachers teachers;
   for (const std::string& path : config.teacher) {
     check(!own_teacher_steps(path), "teacher: {} must be trained first; name its checkpoint", path);
-    teachers.push_back(std::make_unique<LoadedModel>(path));
+    const LoadedModel& added = *teachers.emplace_back(std::make_unique<LoadedModel>(path));
+    const LoadedModel& first = *teachers.front();
+    if (!added.state.ngram_counts.empty() && added.state.ngram_counts == first.state.ngram_counts)
+      added.model->as_generator()->use_prior(first.generator().prior());  // one table in memory
   }
   return teachers;
 }
@@ -63,21 +65,20 @@ class TaughtTask final : public Task {
  public:
   TaughtTask(const Config& config, std::unique_ptr<Task> task, Teachers teachers)
       : task_(std::move(task)),
-        teacher_(std::move(teachers.front())),
+        teachers_(std::move(teachers)),
         weight_(config.teacher_weight),
         smoothing_(config.label_smoothing),
-        dtype_(config.dtype) {
-    if (teachers.size() == 1) return;
-    teachers.erase(teachers.begin());
-    teacher_->model = std::make_unique<MeanOfModels>(*teacher_, std::move(teachers));
-  }
+        dtype_(config.dtype) {}
 
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override {
     batch.expected = {};
     task_->fill(step, micro, batch);
-    ObservedLogits logits;
-    teacher_->model->loss(batch, {.ignored = kIgnoredTarget, .sum = true});
-    batch.expected = expected(convert(logits.log_probabilities(0, logits.rows()), dtype_), batch.targets);
+    Tensor sum;
+    for (const auto& teacher : teachers_) {
+      const Tensor p = probabilities(*teacher, batch);
+      sum = sum ? add(sum, p) : p;
+    }
+    batch.expected = expected(sum, batch.targets);
   }
 
   std::unique_ptr<Model> make_model(const Scope& scope) const override { return task_->make_model(scope); }
@@ -106,14 +107,22 @@ class TaughtTask final : public Task {
   }
 
  private:
-  // Of the logarithms of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
-  Tensor expected(const Tensor& logs, const Tensor& targets) const {
-    const std::int64_t vocabulary = logs.shape().cols();
-    Tensor mixed = exp(logs);
+  // [B · T, V]. The prior of the batch is that of every teacher that has one.
+  Tensor probabilities(const LoadedModel& teacher, const Batch& batch) const {
+    Batch its = batch;
+    if (!teacher.generator().prior()) its.prior = {};
+    ObservedLogits logits;
+    teacher.model->loss(its, {.ignored = kIgnoredTarget, .sum = true});
+    return convert(logits.probabilities(), dtype_);
+  }
+
+  // Of the sum of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
+  Tensor expected(Tensor mixed, const Tensor& targets) const {
+    const std::int64_t vocabulary = mixed.shape().cols();
     dispatch(dtype_, [&]<class T>() {
       T* const to = mixed.data<T>();
       const std::int32_t* const target = targets.data<std::int32_t>();
-      const auto weight = static_cast<T>(weight_);
+      const auto weight = static_cast<T>(weight_ / static_cast<double>(teachers_.size()));
       const auto others = static_cast<T>((1 - weight_) * smoothing_ / static_cast<double>(vocabulary));
       const auto own = static_cast<T>((1 - weight_) * (1 - smoothing_));
       parallel_for(targets.numel(), vocabulary, [&](std::int64_t row) {
@@ -130,7 +139,7 @@ class TaughtTask final : public Task {
   }
 
   std::unique_ptr<Task> task_;
-  std::unique_ptr<LoadedModel> teacher_;
+  Teachers teachers_;
   double weight_, smoothing_;
   DType dtype_;
 };

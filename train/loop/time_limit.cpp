@@ -107,8 +107,9 @@ std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& c
   const double spent = times.mean(Work::step) * static_cast<double>(timed);
   if (timed < kMinTimedSteps && spent < kLongPart * limit_.seconds) return std::nullopt;
   const double elapsed = limit_.elapsed(), left = limit_.seconds - elapsed;
-  const bool due = decided_at_ ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
-                               : elapsed >= kFirstPart * limit_.seconds || 2 * finished >= config.max_steps;
+  const bool due = decided_at_
+                       ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
+                       : elapsed - begin_ >= kFirstPart * (limit_.seconds - begin_) || 2 * finished >= config.max_steps;
   if (!due || left < kLastPart * limit_.seconds) return std::nullopt;
   const std::int64_t fit =
       steps_that_fit(times, config, affordable(extent, times, limit_.seconds), finished, limit_.most_steps, left);
