@@ -31,9 +31,8 @@ void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& 
 std::optional<int> train_own_teachers(Config& config, const Task& task, const RunDirectory& run,
                                       const TimeLimit* limit = nullptr);
 
-/// The task with the teachers of the run, if it has any, on all ranks. In the configuration, other runs become
-/// their checkpoints, and taught_by is set if it is empty. Throws
-/// what taught() throws. Requires: own teachers are complete.
+/// The task with the teachers of the run, if it has any, on all ranks. In the configuration, other runs become their
+/// checkpoints, and taught_by is set if it is empty. Throws what taught() throws. Requires: own teachers are complete.
 std::unique_ptr<Task> with_teachers(Config& config, std::unique_ptr<Task> task, const RunDirectory& run);
 
 }  // namespace maki
