@@ -133,6 +133,17 @@ TEST_CASE("ranks: a taught run has the files of one process, new and resumed") {
   REQUIRE(checkpoints(run) == checkpoints(alone));
 }
 
+TEST_CASE("ranks: a run that trains its teachers first has the files of one process") {
+  if (!has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), alone = folder / "alone", run = folder / "run";
+  const Arguments options = kSmall + Arguments{"--teacher", "@own:10", "--teacher", "@own:5"};
+  require_ok(run_maki(new_run(corpus, alone, options)));
+  require_ok(run_maki(new_run(corpus, run, options), on_ranks(3)));
+  REQUIRE(checkpoints(run) == checkpoints(alone));
+  REQUIRE(checkpoints(run + "/teacher-2") == checkpoints(alone + "/teacher-2"));
+}
+
 TEST_CASE("ranks: SIGTERM to one of them saves the step once, and other numbers of ranks go on from there") {
   if (!has_mpi()) return;
   const TemporaryFolder folder;
