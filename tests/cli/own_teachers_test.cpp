@@ -111,3 +111,16 @@ TEST_CASE("a teacher that does not fit the run any more is moved aside, and trai
   require_ok(run_maki(train + Arguments{"--out", all.folder / "other", "--teacher", "@own:6"}));
   REQUIRE(read_bytes(checkpoint(run, 4)) == read_bytes(checkpoint(all.folder / "other", 4)));
 }
+
+TEST_CASE("a resume that asks for another teacher is recorded before that teacher is trained") {
+  const OwnTeachers all;
+  const std::string run = all.folder / "run";
+  const Arguments train = Arguments{"train", all.corpus, "--max-steps", "4"} + all.options;
+  require_ok(run_maki(train + Arguments{"--out", run, "--teacher", "@own:4"}));
+  run_maki({"train", "--resume", run, "--checkpoint", "0", "--teacher", "@own:25"},
+           interrupting(run + "/teacher-1", 20));
+  REQUIRE_THAT(read_bytes(run + "/config.toml"), ContainsSubstring("'@own:25'"));
+  require_ok(run_maki({"train", "--resume", run}));
+  require_ok(run_maki(train + Arguments{"--out", all.folder / "other", "--teacher", "@own:25"}));
+  REQUIRE(read_bytes(checkpoint(run, 4)) == read_bytes(checkpoint(all.folder / "other", 4)));
+}

@@ -71,6 +71,14 @@ void require_effect(const ConfigFlags& flags, Config config) {
   flags.require_effect(config);
 }
 
+// Makes the chosen checkpoint, of this step, the last one of the run, and records the configuration.
+void record_return(const TrainOptions& options, const RunDirectory& run, const Config& config, std::int64_t step) {
+  const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
+  if (!folder.empty())
+    say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
+  write_config(run, config);
+}
+
 }  // namespace
 
 int resume_run(const TrainOptions& options) {
@@ -109,6 +117,7 @@ int resume_run(const TrainOptions& options) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
+  if (has_own_teachers(config) && config.taught_by.empty()) record_return(options, run, config, step);
   if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
   task = with_teachers(config, std::move(task), run);
   auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
@@ -116,10 +125,7 @@ int resume_run(const TrainOptions& options) {
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/false, ranks());
   trainer.restore(from);
   const DeferInterrupts deferred;
-  const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
-  if (!folder.empty())
-    say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
-  write_config(run, config);
+  record_return(options, run, config, step);
   say(fmt::format("resuming after step {}", step));
   return run_session(config, trainer, run, {.resumed = &from});
 }

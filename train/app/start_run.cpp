@@ -151,8 +151,9 @@ RunClaim claim_directory(Config& config, bool is_default, const std::string& fir
   }
 }
 
-// Saves the beginning of the run, from which it can be resumed, before its teachers are trained.
-int train_with_own_teachers(Config& config, std::unique_ptr<Task> task, std::optional<Trainer>& trainer,
+// Saves the beginning of the run, from which it can be resumed, trains its teachers, and then the run. The task, which
+// gets teachers, must outlive the trainer.
+int train_with_own_teachers(Config& config, std::unique_ptr<Task>& task, std::optional<Trainer>& trainer,
                             SessionOptions with, std::optional<PlannedRun> plan) {
   const RunDirectory run(config.out);
   save_beginning(config, *trainer, run);
@@ -170,9 +171,9 @@ int train_with_own_teachers(Config& config, std::unique_ptr<Task> task, std::opt
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(Config& config, std::unique_ptr<Task> task, std::optional<Trainer>& trainer, RunClaim& claimed,
+int train_claimed(Config& config, std::unique_ptr<Task>& task, std::optional<Trainer>& trainer, RunClaim& claimed,
                   SessionOptions with, std::optional<PlannedRun> plan) {
-  if (has_own_teachers(config)) return train_with_own_teachers(config, std::move(task), trainer, std::move(with), plan);
+  if (has_own_teachers(config)) return train_with_own_teachers(config, task, trainer, std::move(with), plan);
   try {
     return run_session(config, *trainer, RunDirectory(config.out), std::move(with), plan);
   } catch (const std::bad_alloc&) {
@@ -242,8 +243,8 @@ int start_run(const TrainOptions& options) {
   const DeferInterrupts deferred;
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
-  if (!planned) return train_claimed(config, std::move(task), trainer, claimed, {}, std::nullopt);
-  return train_claimed(config, std::move(task), trainer, claimed, planned->session_options(record), planned->facts());
+  if (!planned) return train_claimed(config, task, trainer, claimed, {}, std::nullopt);
+  return train_claimed(config, task, trainer, claimed, planned->session_options(record), planned->facts());
 }
 
 }  // namespace maki

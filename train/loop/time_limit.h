@@ -70,11 +70,10 @@ void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps
 /// the rate that it has reached; 0 if there is none.
 std::int64_t last_restart(const Config& config, std::int64_t step);
 
-/// Decides how many steps fit: when a tenth of the time that is left at the start has passed, or half of the steps are
-/// done, and then whenever
-/// half of the time or of the steps that were left have passed, in case the machine has become busier or idle in the
-/// meantime. Not before three steps have been timed, unless they are very long, and not in the last fiftieth of the
-/// time.
+/// Decides how many steps fit: when a tenth of the time that was left at the start has passed, or half of the steps are
+/// done, and then whenever half of the time or of the steps that were left have passed, in case the machine has become
+/// busier or idle in the meantime. Not before three steps have been timed, unless they are very long, and not in the
+/// last fiftieth of the time.
 class StepBudget {
  public:
   explicit StepBudget(TimeLimit limit) : limit_(std::move(limit)), begin_(limit_.elapsed()) {}
@@ -87,7 +86,7 @@ class StepBudget {
 
  private:
   TimeLimit limit_;
-  double begin_;
+  double begin_;                      ///< the time at which this object was made
   std::optional<double> decided_at_;  ///< the time of the last decision
   std::int64_t next_step_ = 0;        ///< the step after which the next one is due at the latest
 };

@@ -218,7 +218,7 @@ void check_paths(const Config& c) {
   for (const std::string& pattern : c.freeze) check_text("freeze", pattern, "pattern");
   for (const std::string& teacher : c.teacher) {
     check_text("teacher", teacher, "name");
-    own_teacher_steps(teacher);
+    own_teacher_steps(teacher);  // throws for a name that is neither
   }
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
