@@ -1,6 +1,7 @@
 // `maki report`: one page that needs nothing else.
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ TEST_CASE("a report is one well-formed page of its own, without scripts or anyth
         "loss by position", "Attention", "Positions", "Nearest tokens", "counting alone", "all its steps are done",
         "maki train --config", "Where the time of a step goes"})
     REQUIRE(page_has(page, part));
+  for (const char* const heading : {"Losses", "Layers", "Samples", "Attention", "Positions"})
+    REQUIRE(page_has(page, fmt::format("<h2>{}</h2>", heading)));
   const std::string japanese = report_of({run, "--lang", "ja"});
   REQUIRE(first_unclosed(japanese) == "");
   REQUIRE(page_has(japanese, "<html lang=\"ja\">"));

@@ -71,6 +71,14 @@ TEST_CASE("each encoding is recognised, rejected with the command that converts 
   }
 }
 
+TEST_CASE("text with a byte that Windows-1252 does not have is not taken for it") {
+  const std::string french = encoded(kFrench, "WINDOWS-1252");
+  for (const char byte : {'\x00', '\x81', '\x8d', '\x8f', '\x90', '\x9d'}) {
+    INFO(static_cast<int>(byte));
+    REQUIRE(detect_encoding(french + byte) != "WINDOWS-1252");
+  }
+}
+
 TEST_CASE("an encoding with units of two or four bytes is recognised in a text of any size") {
   std::string text;
   while (text.size() < (1 << 20)) text += kEnglish;

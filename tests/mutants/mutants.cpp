@@ -42,6 +42,7 @@ class Mutator {
     if (is(i, "static_assert")) return at(i + 1).mate;
     if (is_cost(i)) return find(i + 1, {",", ";"}) - 1;
     if (is(i, "asm") || (is(i, "[") && is(i + 1, "["))) return enclosing_end(i + 1);
+    if (is(i, "hwy") && is(i + 2, "Prefetch")) return enclosing_end(i);  // changes no result
     if (at(i).kind == Kind::text && is_message(i)) return enclosing_end(i) - 1;
     replace_symbol(i);
     logic(i);

@@ -1,4 +1,6 @@
 // Element types: convert and its gradient, and the messages for mixed types.
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "autograd/ops.h"
@@ -57,4 +59,34 @@ TEST_CASE("if the types of its inputs differ, linear names all of them") {
                                         "float32, float32 and float64"));
   REQUIRE_THROWS_WITH(linear_gelu(x, convert(weight, DType::float64)),
                       ContainsSubstring("got float32, float64 and no bias"));
+}
+
+TEST_CASE("an op names two types that differ in the order of its inputs, whichever input differs from the first") {
+  const Tensor x = zeros({2, 3, 4}, DType::float32), matrix = zeros({4, 4}, DType::float32),
+               row = zeros({4}, DType::float32);
+  const auto other = [](const Tensor& t) { return convert(t, DType::float64); };
+  const auto refused = [&](const char* op, const std::function<Tensor()>& call) {
+    INFO(op);
+    REQUIRE_THROWS_WITH(call(),
+                        ContainsSubstring(std::string(op) + ": ") && ContainsSubstring("got float32 and float64"));
+  };
+  refused("add", [&] { return add(x, other(x)); });
+  refused("where", [&] { return where(zeros({2, 3, 4}, DType::int32), x, other(x)); });
+  refused("concat", [&] { return concat({x, other(x)}, 0); });
+  refused("stack", [&] { return stack({x, other(x)}); });
+  refused("mse", [&] { return mse(x, other(x)); });
+  refused("layer_norm", [&] { return layer_norm(x, other(row)); });
+  refused("layer_norm", [&] { return layer_norm(x, row, other(row)); });
+  refused("rms_norm_heads", [&] { return rms_norm_heads(x, other(row), 1); });
+  refused("causal_conv", [&] { return causal_conv(x, other(matrix)); });
+  refused("causal_conv", [&] { return causal_conv(x, matrix, other(x)); });
+  refused("rotary", [&] { return rotary(x, other(zeros({3, 4}, DType::float32)), 1); });
+  refused("attention", [&] { return attention(x, other(zeros({2, 3, 8}, DType::float32)), {.n_head = 1}); });
+  refused("linear_attention", [&] { return linear_attention(x, other(x), x, {.n_head = 1}); });
+  refused("linear_attention", [&] { return linear_attention(x, x, other(x), {.n_head = 1}); });
+  refused("linear_cross_entropy", [&] { return linear_cross_entropy(x, other(matrix), zeros({2, 3}, DType::int32)); });
+  refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, other(matrix), row, matrix, row); });
+  refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, other(row), matrix, row); });
+  refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, row, other(matrix), row); });
+  refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, row, matrix, other(row)); });
 }

@@ -510,6 +510,12 @@ TEST_CASE("both parts of a text have room for a window") {
       REQUIRE(static_cast<double>(c.block_size + 1) <= (1 - c.val_fraction) * static_cast<double>(characters));
     }
   }
+  // A window of 64 reads 65 tokens; nine tenths of those for validation are certain.
+  const auto context = [](std::int64_t characters) {
+    return plan_of(with(request_for(characters, 60), {{"val_fraction", "0.1"}})).config.block_size;
+  };
+  REQUIRE(context(720) == 32);
+  REQUIRE(context(730) == 64);
 }
 
 TEST_CASE("of a very short text, little is learned at low rates and measured often") {
