@@ -47,30 +47,53 @@ std::size_t certainty_of(const DecisionCount& count) {
 
 }  // namespace
 
-ContextMixer::ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected)
+ContextMixer::ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected,
+                           Use use)
     : code_(counts, ids_by_bytes(tokenizer)),
-      contexts_(traits_of_tokens(tokenizer)),
+      contexts_(traits_of_tokens(tokenizer), use == Use::learn_while_predicting),
       tables_(kContexts - 1, ContextTable(table_bits(expected))),
       without_context_(static_cast<std::size_t>(code_.nodes())),
       alone_(kInputs, {kConfidences, static_cast<std::size_t>(code_.vocab_size()) + 1,
                        static_cast<std::size_t>(std::max(1, code_.nodes())), kKinds, kRepetitions * kWordLengths,
                        kCertainties}) {
+  if (use == Use::learn_then_predict) return;
   for (const std::size_t length : kRepeatLengths) repeats_.emplace_back(text_, code_, length);
 }
 
-// The inputs of the mixers for the decision at a node.
-void ContextMixer::collect(std::int32_t node) {
-  for (std::size_t i = 0; i + 1 < kContexts; ++i) counted_[i] = &tables_[i].find(hashes_[i], node);
+ContextMixer::Places ContextMixer::places(std::int32_t node) const {
+  Places at;
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = tables_[i].place(hashes_[i], node);
+  return at;
+}
+
+// What was counted of the decision at a node, to be learned further.
+void ContextMixer::find(std::int32_t node, const Places& at) {
+  for (std::size_t i = 0; i < at.size(); ++i) learned_[i] = &tables_[i].find(at[i]);
+  learned_[kContexts - 1] = &without_context_[static_cast<std::size_t>(node)];
+  std::ranges::copy(learned_, counted_.begin());
+  for (std::size_t i = 0; i < repeats_.size(); ++i) inputs_[3 * kContexts + i] = repeats_[i].predict(node);
+}
+
+// What was counted of the decision at a node.
+void ContextMixer::look_up(std::int32_t node, const Places& at) {
+  static constexpr DecisionCount kNew;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const DecisionCount* const found = tables_[i].look_up(at[i]);
+    counted_[i] = found != nullptr ? found : &kNew;
+  }
   counted_[kContexts - 1] = &without_context_[static_cast<std::size_t>(node)];
+}
+
+// The inputs of the mixers.
+void ContextMixer::collect() {
   for (std::size_t i = 0; i < kContexts; ++i) {
     const DecisionCount& count = *counted_[i];
     float* const input = &inputs_[3 * i];
-    const float p = histories_[i].probability(count.history);
-    input[0] = count.is_new() ? 0 : stretch(p);
-    input[1] = count.is_new() ? 0 : stretch(static_cast<float>(count.probability) / 65536.0F);
-    input[2] = count.is_new() ? 0 : kCertainty * (p - 0.5F);
+    input[0] = count.is_new() ? 0 : histories_[i].stretched(count.history);
+    input[1] = count.is_new() ? 0 : stretched_fraction(count.probability);
+    input[2] = count.is_new() ? 0 : kCertainty * (histories_[i].probability(count.history) - 0.5F);
   }
-  for (std::size_t i = 0; i < kRepeats; ++i) inputs_[3 * kContexts + i] = repeats_[i].predict(node);
+  inputs_[kInputs - 1] = 0;
   inputs_[kInputs - 2] = kBias;
 }
 
@@ -113,8 +136,8 @@ DecisionMixer::Choice ContextMixer::choose(std::int32_t node) const {
 // What was counted learns the decision; the mixers have learned it before.
 void ContextMixer::learn(bool bit) {
   for (std::size_t i = 0; i < kContexts; ++i) {
-    histories_[i].learn(counted_[i]->history, bit);
-    counted_[i]->learn(bit);
+    histories_[i].learn(learned_[i]->history, bit);
+    learned_[i]->learn(bit);
   }
   for (RepeatFinder& repeat : repeats_) repeat.learn(bit);
   ++decisions_;
@@ -133,10 +156,15 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
   }
   MixedLoss loss;
   const auto lose = [](double p, bool bit) { return -std::log(bit ? p : 1 - p); };
-  for (const auto [node, bit] : code_.path(token)) {
-    collect(node);
+  const std::span<const Decision> path = code_.path(token);
+  Places next = path.empty() ? Places{} : places(path.front().node);
+  for (std::size_t step = 0; step < path.size(); ++step) {
+    const auto [node, bit] = path[step];
+    const Places at = next;
+    if (step + 1 < path.size()) next = places(path[step + 1].node);
+    find(node, at);
+    collect();
     const DecisionMixer::Choice choice = choose(node);
-    inputs_[kInputs - 1] = 0;
     loss.counts += lose(alone_.probability(inputs_, choice), bit);
     const float rate = std::max(kLastRate, kFirstRate / (1 + static_cast<float>(decisions_) / kDecisionsToHalveRate));
     alone_.learn(inputs_, bit, {.mixers = rate, .results = kResultsRate});
@@ -149,10 +177,33 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
     learn(bit);
   }
   if (other.empty()) loss.mixed = loss.counts;
-  text_.push_back(token);
+  if (!repeats_.empty()) text_.push_back(token);
   for (RepeatFinder& repeat : repeats_) repeat.end_token();
   contexts_.follow(token);
   return loss;
+}
+
+void ContextMixer::expect(std::vector<ExpectedToken>& expected) {
+  constexpr double kLeast = 0x1p-10, kUnit = 0x1p-16;
+  hashes_ = contexts_.hashes();
+  if (code_.nodes() == 0) return expected.push_back({0, 65535});
+  branches_.assign(1, {0, 1.0, places(0)});
+  for (std::size_t next = 0; next < branches_.size(); ++next) {
+    const Branch branch = branches_[next];
+    look_up(branch.node, branch.at);
+    collect();
+    const double one = alone_.probability(inputs_, choose(branch.node));
+    for (const bool bit : {false, true}) {
+      const std::int32_t child = code_.children(branch.node)[bit ? 1 : 0], node = child - code_.vocab_size();
+      const double p = branch.reached * (bit ? one : 1 - one);
+      if (p < kLeast) continue;
+      if (node >= 0)
+        branches_.push_back({node, p, places(node)});
+      else
+        expected.push_back(
+            {static_cast<std::uint16_t>(child), static_cast<std::uint16_t>(std::min(p / kUnit, 65535.0))});
+    }
+  }
 }
 
 }  // namespace maki

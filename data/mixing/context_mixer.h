@@ -32,20 +32,35 @@ struct MixedLoss {
   double mixed = 0;   ///< of the counts mixed with the other predictor; without one, that of the counts
 };
 
+/// What a predictor expects: a token and its probability, in units of 2^-16 and rounded down.
+struct ExpectedToken {
+  std::uint16_t token, probability;
+};
+
 class ContextMixer {
  public:
+  /// What a mixer is for. To predict while it learns, it also looks for repetitions and recalls what followed; where it
+  /// only predicts, this brings nothing (docs/learning.md).
+  enum class Use : std::uint8_t { learn_while_predicting, learn_then_predict };
+
   /// `counts` are those of the tokens [id] in a text like the one to be read, from which their code is made; `expected`
-  /// is about how many tokens will be read, from which the size of the tables follows: at most 264 MB. The mixers take
-  /// about 19 MB and 640 bytes per token of the vocabulary, twice that with another predictor, what followed two tokens
-  /// takes 8 MB, and the text 4 bytes per token. The tokenizer is not needed afterwards. Requires: it has all ids that
-  /// are counted.
-  ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected);
+  /// is about how many tokens will be learned, from which the size of the tables follows: at most 264 MB. The mixers
+  /// take about 19 MB and 640 bytes per token of the vocabulary, twice that with another predictor, what followed two
+  /// tokens takes 8 MB, and the text 4 bytes per token. The tokenizer is not needed afterwards. Requires: it has all
+  /// ids that are counted.
+  ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected,
+               Use use = Use::learn_while_predicting);
   ContextMixer(const ContextMixer&) = delete;
   ContextMixer& operator=(const ContextMixer&) = delete;
 
   /// Predicts a token, then learns it. `other` is the distribution over all tokens of another predictor, or empty.
   /// Throws Error, and learns nothing, if it has another size.
   MixedLoss read(std::int32_t token, std::span<const float> other = {});
+  /// Adds the tokens that are expected next with a probability of at least 2^-10, in no order, and learns nothing. The
+  /// rest belongs to the other tokens. Requires: Use::learn_then_predict, and a vocabulary of at most 2^16.
+  void expect(std::vector<ExpectedToken>& expected);
+  /// Reads a token without learning it. Requires: Use::learn_then_predict.
+  void follow(std::int32_t token) { contexts_.follow(token); }
   /// The next token begins another text: contexts begin anew. What was learned stays, and so do repetitions.
   void begin_text() { contexts_.begin_text(); }
 
@@ -54,7 +69,13 @@ class ContextMixer {
   static constexpr std::size_t kRepeats = 2;                             // finders: kRepeatLengths
   static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 2;   // with a bias and the other predictor
 
-  void collect(std::int32_t node);
+  // Where a decision is counted, in each context but the empty one. Places are computed ahead, because most of the time
+  // is spent on waiting for their memory.
+  using Places = std::array<ContextTable::Place, TextContexts::kContexts>;
+  Places places(std::int32_t node) const;
+  void find(std::int32_t node, const Places& at);
+  void look_up(std::int32_t node, const Places& at);
+  void collect();
   std::size_t longest_repetition() const;
   std::size_t confidence() const;
   std::size_t certainties() const;
@@ -75,9 +96,17 @@ class ContextMixer {
 
   // The current decision.
   TextContexts::Hashes hashes_{};
-  std::array<DecisionCount*, kContexts> counted_{};
+  std::array<const DecisionCount*, kContexts> counted_{};
+  std::array<DecisionCount*, kContexts> learned_{};  // of a decision that will be learned
   std::array<float, kInputs> inputs_{};
   std::int64_t decisions_ = 0;
+  // Of expect(): a node, and how probable it is that it is reached.
+  struct Branch {
+    std::int32_t node;
+    double reached;
+    Places at;
+  };
+  std::vector<Branch> branches_;
 };
 
 }  // namespace maki

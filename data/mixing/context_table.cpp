@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/mixing/logistic.h"
+
 namespace maki {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3,
 // enough to follow a text that changes.
 constexpr float kMaxHistoryCount = 1000;
 constexpr float kMinHistoryProbability = 1e-4F;  // of 1 − p as well: log(p / (1 − p)) stays within ±9.2
+constexpr std::size_t kPlaces = 3;  // slots that a decision may have: within 24 bytes, mostly one cache line
 
 }  // namespace
 
@@ -32,11 +35,23 @@ void DecisionCount::learn(bool bit) {
 
 ContextTable::ContextTable(int bits) : bits_(bits), slots_(std::size_t{1} << bits) {}
 
-DecisionCount& ContextTable::find(std::uint64_t context, std::int32_t node) {
-  constexpr std::size_t kPlaces = 3;  // slots that a decision may have: within 24 bytes, mostly one cache line
+ContextTable::Place ContextTable::place(std::uint64_t context, std::int32_t node) const {
   const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(node) * 0x9E3779B97F4A7C15);
-  const auto first = static_cast<std::size_t>(hash >> (64 - bits_));
-  const auto check = static_cast<std::uint16_t>((hash & 0xFFFF) | 1);
+  const Place place{static_cast<std::uint32_t>(hash >> (64 - bits_)), static_cast<std::uint16_t>((hash & 0xFFFF) | 1)};
+  __builtin_prefetch(&slots_[place.first]);
+  return place;
+}
+
+const DecisionCount* ContextTable::look_up(const Place& place) const {
+  const auto [first, check] = place;
+  for (std::size_t i = 0; i < kPlaces; ++i) {
+    if (slots_[first ^ i].check == check) return &slots_[first ^ i];
+  }
+  return nullptr;
+}
+
+DecisionCount& ContextTable::find(const Place& place) {
+  const auto [first, check] = place;
   DecisionCount* least = nullptr;
   for (std::size_t i = 0; i < kPlaces; ++i) {
     DecisionCount& slot = slots_[first ^ i];
@@ -51,6 +66,7 @@ HistoryMap::HistoryMap() {
   for (std::size_t h = 0; h < entries_.size(); ++h) {
     const auto zeros = static_cast<float>(h >> 4), ones = static_cast<float>(h & 15);
     entries_[h].probability = (ones + 0.4F) / (zeros + ones + 0.8F);
+    entries_[h].stretched = stretch(entries_[h].probability);
   }
 }
 
@@ -58,6 +74,7 @@ void HistoryMap::learn(std::uint8_t history, bool bit) {
   Entry& entry = entries_[history];
   const float moved = entry.probability + ((bit ? 1.0F : 0.0F) - entry.probability) / (entry.count + 1.5F);
   entry.probability = std::clamp(moved, kMinHistoryProbability, 1 - kMinHistoryProbability);
+  entry.stretched = stretch(entry.probability);
   entry.count = std::min(entry.count + 1, kMaxHistoryCount);
 }
 

@@ -32,9 +32,17 @@ class ContextTable {
   /// 2^bits slots of six bytes. Requires: 2 <= bits <= 24.
   explicit ContextTable(int bits);
 
-  /// The slot of a decision `node` in a context, given by its hash; a new one if there is none yet. Valid until the
-  /// next call.
-  DecisionCount& find(std::uint64_t context, std::int32_t node);
+  /// Where a decision is: its slots, and what it is told from others by.
+  struct Place {
+    std::uint32_t first;
+    std::uint16_t check;
+  };
+  /// The place of a decision `node` in a context, given by its hash. Its memory begins to be read.
+  Place place(std::uint64_t context, std::int32_t node) const;
+  /// The slot of a decision; a new one if there is none yet. Valid until the next call.
+  DecisionCount& find(const Place& place);
+  /// The slot if there is one, else null.
+  const DecisionCount* look_up(const Place& place) const;
 
  private:
   int bits_;
@@ -46,11 +54,13 @@ class HistoryMap {
  public:
   HistoryMap();
   float probability(std::uint8_t history) const { return entries_[history].probability; }
+  /// stretch() of it, computed when it was learned.
+  float stretched(std::uint8_t history) const { return entries_[history].stretched; }
   void learn(std::uint8_t history, bool bit);
 
  private:
   struct Entry {
-    float probability = 0, count = 0;
+    float probability = 0, stretched = 0, count = 0;
   };
   std::array<Entry, 256> entries_;
 };

@@ -14,6 +14,15 @@ constexpr float kLastPoint = 8, kPointsPerUnit = 2;
 }  // namespace
 
 float stretch(float p) { return std::log(p / (1 - p)); }
+float stretched_fraction(std::uint16_t n) {
+  static const std::vector<float> table = [] {
+    std::vector<float> values(std::size_t{1} << 16);
+    for (std::size_t i = 1; i < values.size(); ++i) values[i] = stretch(static_cast<float>(i) / 65536.0F);
+    return values;
+  }();
+  return table[n];
+}
+
 float squash(float x) { return 1 / (1 + std::exp(-std::clamp(x, -kMaxStretched, kMaxStretched))); }
 
 LogisticMixer::LogisticMixer(std::size_t inputs, std::size_t sets, float weight)
@@ -33,13 +42,12 @@ float LogisticMixer::mix(std::span<const float> x, std::size_t set) {
     for (std::size_t k = 0; k < 4; ++k) sums[k] += w[i + k] * x[i + k];
   }
   for (; i < inputs_; ++i) sums[0] += w[i] * x[i];
-  const float mixed = std::clamp((sums[0] + sums[1]) + (sums[2] + sums[3]), -kMaxStretched, kMaxStretched);
-  probability_ = squash(mixed);
-  return mixed;
+  mixed_ = std::clamp((sums[0] + sums[1]) + (sums[2] + sums[3]), -kMaxStretched, kMaxStretched);
+  return mixed_;
 }
 
 void LogisticMixer::learn(std::span<const float> x, bool bit, float rate) {
-  const float step = rate * ((bit ? 1.0F : 0.0F) - probability_);
+  const float step = rate * ((bit ? 1.0F : 0.0F) - squash(mixed_));
   float* const w = weights_.data() + chosen_;
   for (std::size_t i = 0; i < inputs_; ++i) w[i] += step * x[i];
 }

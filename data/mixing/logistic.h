@@ -12,6 +12,8 @@ namespace maki {
 
 /// ln(p / (1 − p)), the domain in which probabilities are mixed. Requires: 0 < p < 1.
 float stretch(float p);
+/// stretch(n / 65536), from a table. Requires: n > 0.
+float stretched_fraction(std::uint16_t n);
 /// The inverse, 1 / (1 + exp(−x)), of x clamped to [−15, 15].
 float squash(float x);
 
@@ -32,7 +34,7 @@ class LogisticMixer {
 
  private:
   std::size_t inputs_, chosen_ = 0;
-  float probability_ = 0.5F;
+  float mixed_ = 0;
   std::vector<float> weights_;
 };
 

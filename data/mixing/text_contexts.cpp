@@ -23,8 +23,8 @@ std::uint64_t last_kinds(std::uint64_t kinds, int n) { return kinds & ((std::uin
 
 }  // namespace
 
-TextContexts::TextContexts(std::vector<TokenTraits> traits)
-    : traits_(std::move(traits)), followers_(std::size_t{1} << kFollowersBits) {}
+TextContexts::TextContexts(std::vector<TokenTraits> traits, bool recalls)
+    : traits_(std::move(traits)), followers_(recalls ? std::size_t{1} << kFollowersBits : 0) {}
 
 void TextContexts::begin_text() {
   last_ = {};
@@ -49,8 +49,10 @@ std::size_t TextContexts::followers_slot() const {
 void TextContexts::follow(std::int32_t token) {
   const TokenTraits& traits = traits_[static_cast<std::size_t>(token)];
   const auto id = static_cast<std::uint64_t>(token);
-  std::uint64_t& followers = followers_[followers_slot()];
-  followers = followers << 16 | (id & 0xFFFF);
+  if (!followers_.empty()) {
+    std::uint64_t& followers = followers_[followers_slot()];
+    followers = followers << 16 | (id & 0xFFFF);
+  }
   std::shift_right(last_.begin(), last_.end(), 1);
   last_[0] = id + 1;
   folded_.follow(traits, traits.folded);
@@ -75,6 +77,7 @@ TextContexts::Hashes TextContexts::hashes() const {
   std::uint64_t tokens = 0;
   for (std::size_t k = 1; k <= kOrders; ++k) hashes[k - 1] = tokens = extend_hash(tokens, last(k));
   const std::uint64_t folded = folded_.current, previous = folded_.before[0], second = folded_.before[1];
+  const std::uint64_t followers = followers_.empty() ? 0 : followers_[followers_slot()];
   const std::uint64_t last_folded = last(1) == 0 ? 0 : traits_[static_cast<std::size_t>(last(1) - 1)].folded;
   std::size_t next = kOrders;
   for (const std::uint64_t context : {
@@ -97,7 +100,7 @@ TextContexts::Hashes TextContexts::hashes() const {
            // Tokens with gaps; what followed the last two tokens before.
            hash_of({last(1), last(3)}),
            hash_of({last(2), last(3), last(4)}),
-           hash_of({followers_[followers_slot()], last(1)}),
+           hash_of({followers, last(1)}),
        })
     hashes[next++] = context;
   for (std::size_t i = 0; i < hashes.size(); ++i) hashes[i] = extend_hash(hashes[i], i);

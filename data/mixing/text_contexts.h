@@ -17,8 +17,9 @@ class TextContexts {
   static constexpr std::size_t kContexts = 21;  ///< with the others
   using Hashes = std::array<std::uint64_t, kContexts>;
 
-  /// The traits of each token.
-  explicit TextContexts(std::vector<TokenTraits> traits);
+  /// The traits of each token. If it `recalls`, one context is what followed the last two tokens before, which takes 8
+  /// MB.
+  explicit TextContexts(std::vector<TokenTraits> traits, bool recalls = true);
 
   /// The next token begins another text. What followed the last two tokens is still known.
   void begin_text();
@@ -46,7 +47,8 @@ class TextContexts {
   std::size_t followers_slot() const;
 
   std::vector<TokenTraits> traits_;
-  std::vector<std::uint64_t> followers_;  // by hash of two tokens: the last four that followed, 16 bits each
+  // By hash of two tokens: the last four that followed, 16 bits each. Empty if nothing is recalled.
+  std::vector<std::uint64_t> followers_;
 
   std::array<std::uint64_t, kOrders> last_{};
   Words folded_;

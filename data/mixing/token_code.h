@@ -34,6 +34,10 @@ class TokenCode {
   std::int32_t vocab_size() const { return static_cast<std::int32_t>(begin_.size()) - 1; }
   /// The nodes at which something is decided: one fewer than tokens. The first decision is made at node 0.
   std::int32_t nodes() const { return static_cast<std::int32_t>(children_.size()); }
+  /// What follows each decision at a node: a token, or vocab_size() + the number of another node, which is higher.
+  const std::array<std::int32_t, 2>& children(std::int32_t node) const {
+    return children_[static_cast<std::size_t>(node)];
+  }
   /// The decisions that lead to a token. Requires: 0 <= token < vocab_size().
   std::span<const Decision> path(std::int32_t token) const {
     const auto at = static_cast<std::size_t>(token);
@@ -43,7 +47,6 @@ class TokenCode {
   void sum_branches(std::span<const float> probabilities, BranchSums& sums) const;
 
  private:
-  // The children of a node: ids of tokens, or vocab_size() + number of another node, all of which have higher numbers.
   std::vector<std::array<std::int32_t, 2>> children_;
   std::vector<Decision> decisions_;  // of all tokens, one after the other
   std::vector<std::size_t> begin_;   // [id]: where those of a token begin; with the end of the last one

@@ -137,7 +137,7 @@ TEST_CASE("ranks: a run that trains its teachers first has the files of one proc
   if (!has_mpi()) return;
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), alone = folder / "alone", run = folder / "run";
-  const Arguments options = kSmall + Arguments{"--teacher", "@own:10", "--teacher", "@own:5"};
+  const Arguments options = kSmall + Arguments{"--teacher", "@own:10", "--teacher", "@counts", "--teacher", "@own:5"};
   require_ok(run_maki(new_run(corpus, alone, options)));
   require_ok(run_maki(new_run(corpus, run, options), on_ranks(3)));
   REQUIRE(checkpoints(run) == checkpoints(alone));

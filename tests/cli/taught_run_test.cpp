@@ -45,6 +45,26 @@ TEST_CASE("a taught run has the same bytes however it is interrupted, on any thr
   REQUIRE(all.weights("again") == whole);
 }
 
+TEST_CASE(
+    "a run that counts teach has the same bytes however it is interrupted, on any threads, and when it is repeated") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), whole = folder / "whole",
+                    parts = folder / "parts";
+  const Arguments taught = Arguments{"train", corpus, "--teacher", "@counts", "--ngram-prior", "3"} + kSmall;
+  const Finished said = require_ok(run_maki(taught + Arguments{"--out", whole, "--max-steps", "12"}));
+  REQUIRE_THAT(said.out + said.err, ContainsSubstring("counting the text in many contexts"));
+  const std::string bytes = read_bytes(checkpoint(whole, 12));
+  require_ok(run_maki(taught + Arguments{"--out", parts, "--max-steps", "5", "--threads", "3"}));
+  require_ok(run_maki({"train", "--resume", parts, "--max-steps", "12", "--threads", "1"}));
+  REQUIRE(read_bytes(checkpoint(parts, 12)) == bytes);
+  require_ok(run_maki({"train", "--config", whole + "/config.toml", "--out", folder / "again"}));
+  REQUIRE(read_bytes(checkpoint(folder / "again", 12)) == bytes);
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "alone", "--ngram-prior", "3", "--max-steps", "12"} +
+                      kSmall));
+  REQUIRE(read_bytes(checkpoint(folder / "alone", 12)) != bytes);
+  require_refused(run_maki({"train", "--resume", parts, "--max-steps", "14", "--teacher", "@own:3"}), 2, {"teacher"});
+}
+
 TEST_CASE("teachers, their weight and their order change what is learned") {
   const TaughtRun all;
   std::set<std::string> different;

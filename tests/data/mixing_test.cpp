@@ -110,7 +110,7 @@ TEST_CASE("a context table finds what it stored, and replaces what was seen leas
   ContextTable table(12);
   for (std::uint64_t context = 0; context < 200; ++context) {
     for (std::int32_t node = 0; node < 3; ++node) {
-      DecisionCount& count = table.find(spread_bits(context), node);
+      DecisionCount& count = table.find(table.place(spread_bits(context), node));
       REQUIRE(count.is_new());
       count.learn(true);
       count.probability = static_cast<std::uint16_t>(3 * context + static_cast<std::uint64_t>(node));
@@ -119,14 +119,22 @@ TEST_CASE("a context table finds what it stored, and replaces what was seen leas
   int found = 0;
   for (std::uint64_t context = 0; context < 200; ++context) {
     for (std::int32_t node = 0; node < 3; ++node)
-      found += table.find(spread_bits(context), node).probability == static_cast<int>(3 * context) + node ? 1 : 0;
+      found += table.find(table.place(spread_bits(context), node)).probability == static_cast<int>(3 * context) + node
+                   ? 1
+                   : 0;
   }
   REQUIRE(found > 580);  // of 600: few collide
+  const ContextTable::Place stored = table.place(spread_bits(7), 1);
+  REQUIRE(table.look_up(stored) == &table.find(stored));
+  for (std::uint64_t context = 1000; context < 1100; ++context) {
+    const DecisionCount* const other = table.look_up(table.place(spread_bits(context), 1));
+    REQUIRE((other == nullptr || !other->is_new()));  // looking up stores nothing
+  }
   ContextTable full(2);
-  DecisionCount& often = full.find(1, 1);
+  DecisionCount& often = full.find(full.place(1, 1));
   for (int i = 0; i < 200; ++i) often.learn(true);
-  for (std::uint64_t context = 2; context < 100; ++context) full.find(context, 1).learn(false);
-  REQUIRE(full.find(1, 1).seen >= 200);
+  for (std::uint64_t context = 2; context < 100; ++context) full.find(full.place(context, 1)).learn(false);
+  REQUIRE(full.find(full.place(1, 1)).seen >= 200);
 }
 
 TEST_CASE("what is predicted for all tokens sums to 1, with another predictor and without") {
@@ -258,4 +266,46 @@ TEST_CASE("a context mixer rejects a predictor of another vocabulary") {
   ContextMixer mixer(*tokenizer, std::vector<std::int64_t>(6), 10);
   const std::vector<float> other(5, 0.2F);
   REQUIRE_THROWS_WITH(mixer.read(0, other), ContainsSubstring("each of 6 tokens; got 5"));
+}
+
+TEST_CASE("what a context mixer expects is what it then predicts, and is not learned") {
+  for (const std::int32_t vocabulary : {2, 6}) {
+    // With two tokens there is one decision; with more, read() learns each decision of a token before the next one.
+    const double margin = vocabulary == 2 ? 0x1p-15 : 0.02;
+    double sum = 0;
+    std::int64_t compared = 0;
+    const auto tokenizer = make_tokenizer("char", vocabulary == 2 ? "ab" : "abcde ");
+    const Ids ids = random_ids(3000, vocabulary);
+    const auto counts = counts_of(ids, static_cast<std::size_t>(vocabulary));
+    const auto use = ContextMixer::Use::learn_then_predict;
+    ContextMixer mixer(*tokenizer, counts, 3000, use), other(*tokenizer, counts, 3000, use);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto id = static_cast<std::size_t>(ids[i]);
+      std::vector<double> probabilities(static_cast<std::size_t>(vocabulary));
+      std::vector<ExpectedToken> expected;
+      if (i > 500 && i % 7 == 0) mixer.expect(expected);
+      for (const auto [token, probability] : expected) probabilities.at(token) = probability / 65536.0;
+      const double loss = mixer.read(ids[i]).counts;
+      REQUIRE(loss == other.read(ids[i]).counts);
+      sum += expected.empty() ? 0 : std::abs(probabilities.at(id) - std::exp(-loss));
+      compared += expected.empty() ? 0 : 1;
+    }
+    REQUIRE(compared > 300);
+    REQUIRE(sum / static_cast<double>(compared) < margin);
+  }
+}
+
+TEST_CASE("a context mixer follows tokens without learning them") {
+  const auto tokenizer = letters();
+  const Ids ids = random_ids(2000, 6), others = random_ids(200, 6, 8);
+  const auto use = ContextMixer::Use::learn_then_predict;
+  ContextMixer mixer(*tokenizer, counts_of(ids, 6), 2000, use), other(*tokenizer, counts_of(ids, 6), 2000, use);
+  for (const std::int32_t id : ids) {
+    mixer.read(id);
+    other.read(id);
+  }
+  for (const std::int32_t id : others) mixer.follow(id);
+  mixer.begin_text();
+  other.begin_text();
+  for (const std::int32_t id : ids) REQUIRE(mixer.read(id).counts == other.read(id).counts);
 }

@@ -170,7 +170,10 @@ std::vector<WatchedCommand> training_commands() {
   return {{"train", Arguments{"train", "corpus", "--max-steps", "2", "--no-counting"} + kTiny, "new"},
           {"train --resume", {"train", "--resume", "run", "--max-steps", "4"}, ""},
           {"train --checkpoint", {"train", "--resume", "run", "--checkpoint", "1", "--max-steps", "3"}, ""},
-          {"train", Arguments{"train", "corpus", "--max-steps", "2", "--no-counting", "--teacher", "@own:2"} + kTiny,
+          {"train",
+           Arguments{"train", "corpus", "--max-steps", "2", "--no-counting", "--teacher", "@own:2", "--teacher",
+                     "@counts"} +
+               kTiny,
            "taught"}};
 }
 

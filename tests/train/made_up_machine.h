@@ -34,7 +34,6 @@ inline PlanRequest request_for(std::int64_t characters, double seconds, std::int
       .text = {.bytes = characters, .characters = characters, .distinct = distinct}, .seconds = seconds, .config = {}};
   apply_preset(request.config, "quickstart");
   fill_open_fields(request.config);
-  request.may_teach = true;
   return request;
 }
 

@@ -5,7 +5,9 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
+#include "data/mixing/held_out_expectations.h"
 #include "tests/train/small_loaded.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/values_by_name.h"
@@ -199,4 +201,41 @@ TEST_CASE("a run names the weight and the values that it learns from, and learns
   REQUIRE_THAT(all.refusal(), ContainsSubstring("0.25") && ContainsSubstring("0.3"));
   all.config.teacher.clear();
   REQUIRE(taught_by(all.config).empty());
+}
+
+TEST_CASE("counts of the text teach what they expect of the part that they have not read, beside other teachers") {
+  for (const bool network : {false, true}) {
+    Taught all(network ? std::vector<SmallModel>{named("gpt")} : std::vector<SmallModel>{});
+    Batch batch, plain, alone;
+    if (network) all.task()->fill(3, 0, alone);
+    all.config.teacher.emplace_back("@counts");
+    REQUIRE(taught_by(all.config).ends_with(" counts"));
+    all.task()->fill(3, 0, batch);
+    const LanguageModelTask text(all.config, all.data);
+    text.fill(3, 0, plain);
+    const HeldOutExpectations expectations(*all.data.tokenizer, all.data.train);
+    const std::vector<std::int64_t> starts = text.window_starts(3, 0);
+    const std::int64_t length = plain.ids.shape()[1], tokens = std::ssize(all.data.train.ids());
+    std::vector<float> counted(6);
+    for (std::int64_t i = 0; i < plain.targets.numel(); ++i) {
+      const std::int64_t target = (starts[static_cast<std::size_t>(i / length)] + i % length + 1) % tokens;
+      REQUIRE(TokenSpan(all.data.train)[static_cast<std::size_t>(target)] == plain.targets.data<std::int32_t>()[i]);
+      expectations.probabilities(target, counted);
+      for (std::int32_t id = 0; id < 6; ++id) {
+        const double own = plain.targets.data<std::int32_t>()[i] == id ? 0.75 : 0;
+        const double taught = 0.25 * static_cast<double>(counted[static_cast<std::size_t>(id)]);
+        const double expected = network ? (alone.expected.at(i * 6 + id) + own + taught) / 2 : own + taught;
+        REQUIRE(batch.expected.at(i * 6 + id) == Approx(expected).margin(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("counts teach runs that predict the next token of a text, and are named once") {
+  Taught all({});
+  all.config.teacher = {"@counts", "@counts"};
+  REQUIRE_THAT(error_message<Error>([&] { validate(all.config); }), ContainsSubstring("@counts can be named once"));
+  all.config.teacher = {"@count"};
+  REQUIRE_THAT(error_message<Error>([&] { validate(all.config); }),
+               ContainsSubstring("must be @counts, or @own:STEPS"));
 }

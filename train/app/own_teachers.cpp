@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "autograd/core/parallel.h"
 #include "data/io/error.h"
 #include "data/io/number.h"
+#include "data/ngram/held_out_counts.h"
 #include "train/app/begun_run.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
@@ -13,7 +15,7 @@
 #include "train/app/reading.h"
 #include "train/app/run_session.h"
 #include "train/app/shared_run.h"
-#include "train/loop/plan/plan.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/taught_task.h"
 #include "train/run/config/models.h"
 #include "train/run/new_run.h"
@@ -48,39 +50,6 @@ std::vector<Config> own_teachers(const Config& config, const RunDirectory& run) 
   return all;
 }
 
-// Looks, after the first part of a teacher, whether its steps take much longer than planned, so that too little time
-// would be left for the run.
-class TeacherPace final : public SessionListener {
- public:
-  TeacherPace(const TimeLimit& limit, std::int64_t steps, std::int64_t teachers)
-      : limit_(limit), runs_(taught_run_time(teachers)), steps_(steps), begin_(limit.elapsed()) {}
-
-  void on_step(const StepReport&, double) override { ++done_; }
-  bool is_too_slow() {
-    constexpr double kFirstPart = 0.1, kTooSlow = 1.2;
-    constexpr std::int64_t kMinSteps = 3;
-    const double spent = limit_.elapsed() - begin_, planned = (limit_.seconds - begin_) / runs_;
-    if (decided_ || done_ < kMinSteps || spent < kFirstPart * planned) return slow_;
-    decided_ = true;
-    slow_ = spent / static_cast<double>(done_) * static_cast<double>(steps_) > kTooSlow * planned;
-    return slow_;
-  }
-  /// The steps of each teacher, and of the run, that fit into the time that is left.
-  std::int64_t steps_that_fit() const {
-    const double now = limit_.elapsed(), per_step = (now - begin_) / static_cast<double>(done_);
-    return static_cast<std::int64_t>(std::max(1.0, (limit_.seconds - now) / (runs_ * per_step)));
-  }
-
- private:
-  const TimeLimit& limit_;
-  double runs_;
-  std::int64_t steps_, done_ = 0;
-  double begin_;
-  bool decided_ = false, slow_ = false;
-};
-
-enum class TeacherEnd : std::uint8_t { complete, interrupted, too_slow };
-
 // The newest checkpoint of a teacher whose training has begun. One of other settings is moved aside.
 std::optional<VerifiedCheckpoint> begun(const Config& teacher, const RunDirectory& run, const RunDirectory& taught,
                                         std::optional<RunLock>& lock) {
@@ -99,13 +68,14 @@ std::optional<VerifiedCheckpoint> begun(const Config& teacher, const RunDirector
   return std::nullopt;
 }
 
-TeacherEnd train_teacher(const Config& teacher, const Task& text, const RunDirectory& taught, TeacherPace* pace) {
+// Returns the exit code if that was interrupted.
+std::optional<int> train_teacher(const Config& teacher, const Task& text, const RunDirectory& taught) {
   const RunDirectory run(teacher.out);
   std::optional<RunLock> lock;
   std::optional<RunClaim> claim;
   const std::optional<VerifiedCheckpoint> from = begun(teacher, run, taught, lock);
   const std::int64_t step = from ? from->state().step : 0;
-  if (from && is_finished(teacher, run, step)) return TeacherEnd::complete;
+  if (from && is_finished(teacher, run, step)) return std::nullopt;
   if (!from) claim.emplace(run, "");
   say(fmt::format("first a teacher, in {}: {}{}", run.path(), pluralize(teacher.max_steps, "step"),
                   step > 0 ? fmt::format(", after step {}", step) : ""));
@@ -113,13 +83,19 @@ TeacherEnd train_teacher(const Config& teacher, const Task& text, const RunDirec
   const std::unique_ptr<Task> task = share_teacher_training(teacher, text);
   Trainer trainer(teacher, *task, trainable_model(teacher, *task), /*initial_values=*/!from, ranks());
   if (from) trainer.restore(*from);
-  SessionOptions options{.stop = interrupt_request(), .resumed = from ? &*from : nullptr};
-  if (pace != nullptr) {
-    options.stop = [pace] { return interrupted() != 0 || pace->is_too_slow(); };
-    options.listeners = {pace};
-  }
-  if (show_session(teacher, trainer, run, std::move(options)) != SessionEnd::interrupted) return TeacherEnd::complete;
-  return pace != nullptr && pace->is_too_slow() && interrupted() == 0 ? TeacherEnd::too_slow : TeacherEnd::interrupted;
+  const SessionEnd end = show_session(teacher, trainer, run, {.resumed = from ? &*from : nullptr});
+  return end == SessionEnd::interrupted ? std::optional(say_how_to_continue(taught)) : std::nullopt;
+}
+
+void say_what_is_counted(const Task& task) {
+  constexpr double kSecondsPerToken = 2e-4,
+                   kWorthNaming = 5;  // of one thread (docs/decisions/085-counts-that-teach.md)
+  const LanguageModelTask* const text = task.as_language_model();
+  const double seconds = text == nullptr ? 0
+                                         : kSecondsPerToken * static_cast<double>(text->dataset().train.size()) /
+                                               static_cast<double>(std::min<std::int64_t>(threads(), kHeldOutParts));
+  say(fmt::format("counting the text in many contexts, to learn from it{}",
+                  seconds < kWorthNaming ? "" : fmt::format(": about {}", format_duration(seconds))));
 }
 
 }  // namespace
@@ -142,29 +118,11 @@ void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& 
   run.set_last(0);
 }
 
-std::optional<int> train_own_teachers(Config& config, const Task& task, const RunDirectory& run,
-                                      const TimeLimit* limit) {
+std::optional<int> train_own_teachers(const Config& config, const Task& task, const RunDirectory& run) {
   if (!config.taught_by.empty()) return std::nullopt;
   const DeferInterrupts deferred;
-  std::vector<Config> teachers = own_teachers(config, run);
-  for (std::size_t i = 0; i < teachers.size();) {
-    std::optional<TeacherPace> pace;
-    if (limit != nullptr && i == 0) pace.emplace(*limit, teachers[i].max_steps, std::ssize(teachers));
-    switch (train_teacher(teachers[i], task, run, pace ? &*pace : nullptr)) {
-      case TeacherEnd::complete:
-        ++i;
-        break;
-      case TeacherEnd::interrupted:
-        return say_how_to_continue(run);
-      case TeacherEnd::too_slow:
-        limit = nullptr;
-        for (std::string& name : config.teacher) {
-          if (own_teacher_steps(name)) name = fmt::format("@own:{}", pace->steps_that_fit());
-        }
-        say(fmt::format("its steps take longer than planned: {} fit", pluralize(pace->steps_that_fit(), "step")));
-        write_config(run, config);
-        teachers = own_teachers(config, run);
-    }
+  for (const Config& teacher : own_teachers(config, run)) {
+    if (const auto exit_code = train_teacher(teacher, task, run)) return exit_code;
   }
   return std::nullopt;
 }
@@ -180,6 +138,7 @@ std::unique_ptr<Task> with_teachers(Config& config, std::unique_ptr<Task> task, 
     if (own_teacher_steps(teacher)) teacher = path_of_own(run, ++number);
   }
   with_paths.teacher = teacher_checkpoints(with_paths.teacher);
+  if (std::ranges::find(config.teacher, kCountingTeacher) != config.teacher.end()) say_what_is_counted(*task);
   if (config.taught_by.empty()) config.taught_by = with_paths.taught_by = taught_by(with_paths);
   return share_teachers(with_paths, std::move(task));
 }

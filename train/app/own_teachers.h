@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "train/loop/task.h"
-#include "train/loop/time_limit.h"
 #include "train/loop/trainer.h"
 #include "train/run/config/config.h"
 #include "train/run/run_directory.h"
@@ -25,14 +24,12 @@ void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& 
 
 /// Trains those of the own teachers that are not complete, on the task without teachers; does nothing if the run has
 /// learned from them already. Returns the exit code if that was interrupted. One that has begun with other settings is
-/// moved to RUN/abandoned-<n>. With a time limit, of a run whose teachers have as many steps as the run itself, they
-/// begin anew, with fewer steps, if the first tenth of the first one took much longer than planned: the configuration
-/// and config.toml then have the new number. Throws what Session and Trainer throw.
-std::optional<int> train_own_teachers(Config& config, const Task& task, const RunDirectory& run,
-                                      const TimeLimit* limit = nullptr);
+/// moved to RUN/abandoned-<n>. Throws what Session and Trainer throw.
+std::optional<int> train_own_teachers(const Config& config, const Task& task, const RunDirectory& run);
 
-/// The task with the teachers of the run, if it has any, on all ranks. In the configuration, other runs become their
-/// checkpoints, and taught_by is set if it is empty. Throws what taught() throws. Requires: own teachers are complete.
+/// The task with the teachers of the run, if it has any, on all ranks; says so if one of them has to count first. In
+/// the configuration, other runs become their checkpoints, and taught_by is set if it is empty. Throws what taught()
+/// throws. Requires: own teachers are complete.
 std::unique_ptr<Task> with_teachers(Config& config, std::unique_ptr<Task> task, const RunDirectory& run);
 
 }  // namespace maki

@@ -41,12 +41,6 @@ std::string tokens_text(const Config& config) {
   return (kind.has_limit ? with_separators(config.vocab_size) + ' ' : "") + kind.plural;
 }
 
-std::string teachers_text(const Plan& plan) {
-  if (plan.teachers == 0) return "";
-  return plan.teachers == 1 ? " after as many of a teacher"
-                            : fmt::format(" after as many of each of {} teachers", plan.teachers);
-}
-
 // How the loss will compare with what counting alone reaches.
 std::string expectation(const Plan& plan) {
   constexpr double kWorthNaming = 0.005;  // a share of the loss; half of the 1 % that is named at least
@@ -83,7 +77,6 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
-  request.may_teach = ranks().size() == 1;  // others may not see the files of this machine
   if (const auto available = os::available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
   return request;
 }
@@ -103,7 +96,7 @@ std::vector<std::string> plan_summary(const Plan& plan) {
   std::vector<std::string> lines = {
       fmt::format("plan   {} of width {} on {}{}: {}{} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd,
                   tokens_text(c), c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"),
-                  teachers_text(plan), format_duration(plan.seconds),
+                  c.teacher.empty() ? "" : ", taught by counts of many contexts,", format_duration(plan.seconds),
                   plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
   if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {
     lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",

@@ -120,7 +120,7 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
 
 std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs) {
   std::vector<std::string> paths;
-  for (const std::string& run : runs) paths.push_back(own_teacher_steps(run) ? run : choose_checkpoint(run, ""));
+  for (const std::string& run : runs) paths.push_back(is_run(run) ? choose_checkpoint(run, "") : run);
   return absolute_sources(paths);
 }
 

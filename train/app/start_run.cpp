@@ -63,8 +63,7 @@ std::optional<std::string> tokenizer_option(const TrainOptions& options) {
 // The tokenizer of the teachers that are other runs, which the configuration then describes, unless options describe
 // another; else null.
 std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const TrainOptions& options, Config& config) {
-  const auto other =
-      std::ranges::find_if(config.teacher, [](const std::string& name) { return !own_teacher_steps(name); });
+  const auto other = std::ranges::find_if(config.teacher, is_run);
   if (other == config.teacher.end() || tokenizer_option(options)) return nullptr;
   const std::shared_ptr<const Tokenizer> tokenizer =
       load_tokenizers(read_checked_state(ContainerReader(*other))).target;
@@ -158,8 +157,7 @@ int train_with_own_teachers(Config& config, std::unique_ptr<Task>& task, std::op
   const RunDirectory run(config.out);
   save_beginning(config, *trainer, run);
   trainer.reset();  // ranks follow one at a time
-  const TimeLimit* const limit = with.limit ? &*with.limit : nullptr;
-  if (const auto exit_code = train_own_teachers(config, *task, run, limit)) return *exit_code;
+  if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
   task = with_teachers(config, std::move(task), run);
   write_config(run, config);
   share_training(config);

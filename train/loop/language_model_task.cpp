@@ -106,10 +106,13 @@ void LanguageModelTask::fill(std::int64_t step, std::int64_t micro, Batch& batch
   ensure_shape(batch, {config_.batch_size, config_.block_size});
   batch.target_count =
       train_.value().fill(step, micro, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
-  if (!prior_) return;
+  if (prior_) set_prior(batch, dataset_->train, window_starts(step, micro), /*held_out=*/true);
+}
+
+std::vector<std::int64_t> LanguageModelTask::window_starts(std::int64_t step, std::int64_t micro) const {
   std::vector<std::int64_t> starts;
-  for (std::int64_t row = 0; row < config_.batch_size; ++row) starts.push_back(train_->start(step, micro, row));
-  set_prior(batch, dataset_->train, starts, /*held_out=*/true);
+  for (std::int64_t row = 0; row < config_.batch_size; ++row) starts.push_back(train_.value().start(step, micro, row));
+  return starts;
 }
 
 std::int64_t LanguageModelTask::eval_batches(Part part) const {

@@ -48,6 +48,8 @@ class LanguageModelTask final : public Task {
   std::int64_t targets(std::int64_t step) const override { return train_.value().targets(step); }
   std::int64_t tokens_in_step(std::int64_t step) const override { return train_.value().tokens_in_step(step); }
   std::int64_t tokens_before(std::int64_t step) const override { return train_.value().tokens_before(step); }
+  /// Where the rows of a micro-batch begin in the training text, whose first token follows its last one.
+  std::vector<std::int64_t> window_starts(std::int64_t step, std::int64_t micro) const;
   double epochs(std::int64_t steps) const override { return train_.value().epochs(steps); }
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;

@@ -9,6 +9,8 @@
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
 #include "data/dataset/window_batches.h"
+#include "data/mixing/held_out_expectations.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/values_by_name.h"
@@ -16,11 +18,16 @@
 namespace maki {
 namespace {
 
+bool counts_teach(const Config& config) {
+  return std::ranges::find(config.teacher, kCountingTeacher) != config.teacher.end();
+}
+
 using Teachers = std::vector<std::unique_ptr<LoadedModel>>;
 
 Teachers load_teachers(const Config& config) {
   Teachers teachers;
   for (const std::string& path : config.teacher) {
+    if (path == kCountingTeacher) continue;
     check(!own_teacher_steps(path), "teacher: {} must be trained first; name its checkpoint", path);
     const LoadedModel& added = *teachers.emplace_back(std::make_unique<LoadedModel>(path));
     const LoadedModel& first = *teachers.front();
@@ -30,11 +37,27 @@ Teachers load_teachers(const Config& config) {
   return teachers;
 }
 
+// What the counts say follows from the text and the tokenizer, which checkpoints record.
 std::string taught_by(const Config& config, const Teachers& teachers) {
-  if (teachers.empty()) return "";
+  if (config.teacher.empty()) return "";
   std::string text = fmt::format("{}", config.teacher_weight);
   for (const auto& teacher : teachers) text += fmt::format(" {}", hash_of_values(teacher->store));
+  if (counts_teach(config)) text += " counts";
   return text;
+}
+
+// The counts of the text that the task reads.
+std::unique_ptr<const HeldOutExpectations> counting_teacher(const Task& task) {
+  constexpr std::int64_t kMaxTokens = std::int64_t{4} << 20;  // counted in some minutes; 800 MB are kept
+  const LanguageModelTask* const text = task.as_language_model();
+  check(text != nullptr, "teacher: {} counts the tokens of a text; use `task` next_token", kCountingTeacher);
+  const Dataset& data = text->dataset();
+  const auto tokens = static_cast<std::int64_t>(data.train.size());
+  check(tokens <= kMaxTokens && data.tokenizer->vocab_size() <= HeldOutExpectations::kMaxVocabulary,
+        "teacher: {} counts at most {} tokens of a text, with a vocabulary of at most {}; got {} and {}; use a run as "
+        "teacher",
+        kCountingTeacher, kMaxTokens, HeldOutExpectations::kMaxVocabulary, tokens, data.tokenizer->vocab_size());
+  return std::make_unique<const HeldOutExpectations>(*data.tokenizer, data.train);
 }
 
 // `data` is what the task reads.
@@ -66,7 +89,9 @@ class TaughtTask final : public Task {
   TaughtTask(const Config& config, std::unique_ptr<Task> task, Teachers teachers)
       : task_(std::move(task)),
         teachers_(std::move(teachers)),
-        weight_(config.teacher_weight),
+        counts_(counts_teach(config) ? counting_teacher(*task_) : nullptr),
+        weight_(config.teacher_weight / static_cast<double>(config.teacher.size())),
+        own_weight_(1 - config.teacher_weight),
         smoothing_(config.label_smoothing),
         dtype_(config.dtype) {}
 
@@ -76,6 +101,10 @@ class TaughtTask final : public Task {
     Tensor sum;
     for (const auto& teacher : teachers_) {
       const Tensor p = probabilities(*teacher, batch);
+      sum = sum ? add(sum, p) : p;
+    }
+    if (counts_) {
+      const Tensor p = counted(step, micro, batch.targets);
       sum = sum ? add(sum, p) : p;
     }
     batch.expected = expected(sum, batch.targets);
@@ -116,15 +145,30 @@ class TaughtTask final : public Task {
     return convert(logits.probabilities(), dtype_);
   }
 
+  // [B · T, V], of targets [B, T].
+  Tensor counted(std::int64_t step, std::int64_t micro, const Tensor& targets) const {
+    const LanguageModelTask& text = *task_->as_language_model();
+    const std::vector<std::int64_t> starts = text.window_starts(step, micro);
+    const auto tokens = static_cast<std::int64_t>(text.dataset().train.size());
+    const std::int64_t vocabulary = text.dataset().tokenizer->vocab_size(), length = targets.shape()[1];
+    Tensor p = empty({targets.numel(), vocabulary}, DType::float32);
+    parallel_for(targets.numel(), vocabulary, [&](std::int64_t row) {
+      const std::int64_t target = starts[static_cast<std::size_t>(row / length)] + row % length + 1;
+      counts_->probabilities(target % tokens,
+                             {p.data<float>() + row * vocabulary, static_cast<std::size_t>(vocabulary)});
+    });
+    return convert(p, dtype_);
+  }
+
   // Of the sum of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].
   Tensor expected(Tensor mixed, const Tensor& targets) const {
     const std::int64_t vocabulary = mixed.shape().cols();
     dispatch(dtype_, [&]<class T>() {
       T* const to = mixed.data<T>();
       const std::int32_t* const target = targets.data<std::int32_t>();
-      const auto weight = static_cast<T>(weight_ / static_cast<double>(teachers_.size()));
-      const auto others = static_cast<T>((1 - weight_) * smoothing_ / static_cast<double>(vocabulary));
-      const auto own = static_cast<T>((1 - weight_) * (1 - smoothing_));
+      const auto weight = static_cast<T>(weight_);
+      const auto others = static_cast<T>(own_weight_ * smoothing_ / static_cast<double>(vocabulary));
+      const auto own = static_cast<T>(own_weight_ * (1 - smoothing_));
       parallel_for(targets.numel(), vocabulary, [&](std::int64_t row) {
         T* const out = to + row * vocabulary;
         if (target[row] == kIgnoredTarget) {
@@ -140,7 +184,8 @@ class TaughtTask final : public Task {
 
   std::unique_ptr<Task> task_;
   Teachers teachers_;
-  double weight_, smoothing_;
+  std::unique_ptr<const HeldOutExpectations> counts_;  // null unless they teach
+  double weight_, own_weight_, smoothing_;             // of each teacher, and of the text
   DType dtype_;
 };
 

@@ -5,7 +5,8 @@
 //   (1 − w) · ((1 − ε) · onehot(y) + ε / V) + w · q
 //
 // where w is teacher_weight, ε label_smoothing, V the size of the vocabulary, and q the mean of what the teachers
-// predict in this place, without dropout.
+// predict in this place, without dropout. Counts of the text in many contexts can be one of them
+// (HeldOutExpectations).
 #pragma once
 
 #include <memory>
@@ -16,14 +17,15 @@
 
 namespace maki {
 
-/// What a run with these teachers records as taught_by: "0.5" and the hash of the values of each; empty without
-/// teachers. Throws what LoadedModel throws.
+/// What a run with these teachers records as taught_by: "0.5", the hash of the values of each, and "counts" if they
+/// teach; empty without teachers. Throws what LoadedModel throws.
 std::string taught_by(const Config& config);
 
 /// The task with the teachers of the configuration: batches that are trained on expect these probabilities. Throws what
 /// LoadedModel throws, and Error if a teacher does not predict the next token, or remembers what it has read before its
-/// window, has other tokens than the task, a shorter context or counts of other n-grams, or if taught_by is not that of
-/// the configuration. Requires: it names teachers.
+/// window, has other tokens than the task, a shorter context or counts of other n-grams, if the text is too long to be
+/// counted, or if taught_by is not that of the configuration. Counting takes about 0.2 ms of CPU time per token.
+/// Requires: it names teachers.
 std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task);
 
 }  // namespace maki

@@ -89,7 +89,6 @@ int plan_for_text(const PlanOptions& o) {
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
   PlanRequest request = plan_request(config, o.flags, 60 * minutes);
-  request.may_teach = o.ranks.ranks() == 1;
   const Plan plan = plan_run(std::move(request), corpus, tokenizer.get(), timer);
   o.flags.require_effect(plan.config);
   print_plan(plan, timer, o.json);

@@ -67,7 +67,7 @@ void Planner::choose_optimizer() {
 void Planner::choose_dropout() {
   constexpr double kManyPassesOnPrior = 8;  // from which on wide networks have a dropout of 0.2
   const PlannedTokens& tokens = planned_tokens(plan_.config.tokenizer);
-  const double passes = seconds_ / seconds_per_step_ / steps_per_pass();
+  const double passes = training_seconds() / seconds_per_step_ / steps_per_pass();
   if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < tokens.few_passes ||
       text_.by_heart)
     return;
@@ -106,28 +106,17 @@ double Planner::most_steps() const {
 
 void Planner::choose_length() {
   const double most = most_steps();
-  const auto estimate = static_cast<std::int64_t>(std::clamp(seconds_ / seconds_per_step_, 1.0, most));
+  const auto estimate = static_cast<std::int64_t>(std::clamp(training_seconds() / seconds_per_step_, 1.0, most));
   choose_intervals(estimate, evaluations(estimate));
   const VocabSizes vocab = random_vocab_sizes(plan_.config, text_.vocabulary);
   const double counting = counting_seconds(plan_.config, text_.tokens);
   choose_steps(
       expected_times(plan_.config, vocab, seconds_per_step_),
       eval_extent(plan_.config, std::llround(static_cast<double>(text_.tokens) / used()), text_.train_tokens / used()),
-      static_cast<std::int64_t>(most), (request_.seconds - counting) * seconds_ / request_.seconds, enough_reason());
-  plan_.seconds = plan_.seconds * request_.seconds / seconds_ + counting;
-  choose_teachers();
+      static_cast<std::int64_t>(most), training_seconds() - counting, enough_reason());
+  plan_.seconds += counting + teacher_seconds_;
   plan_.passes = static_cast<double>(plan_.config.max_steps) / steps_per_pass();
   plan_.memory_bytes = memory_needed(plan_.config, vocab).total();
-}
-
-// Each has as many steps as the run itself: other shares of the time were not tried.
-void Planner::choose_teachers() {
-  if (plan_.teachers == 0) return;
-  const std::vector<std::string> own(static_cast<std::size_t>(plan_.teachers),
-                                     fmt::format("@own:{}", plan_.config.max_steps));
-  set_list(plan_.config, find_field("teacher"), own);
-  record({"teacher"}, fmt::format("a network learns more from {} and the text than from reading the text more often",
-                                  plan_.teachers == 1 ? "another" : fmt::format("{} others", plan_.teachers)));
 }
 
 Plan make_plan(const PlanRequest& request, StepTimer& timer) {

@@ -26,7 +26,6 @@ struct PlanRequest {
   /// Whether the user has given this field a value, which the plan then keeps.
   std::function<bool(std::string_view field)> is_fixed = [](std::string_view) { return false; };
   bool has_weights = false;                           ///< the run begins with the weights of another
-  bool may_teach = false;                             ///< whoever carries the plan out can train own teachers
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
 
   /// Whether the user has asked for n-gram tables.
@@ -55,7 +54,6 @@ struct Plan {
   double seconds = 0;  ///< expected, from now to the end of the run
   double passes = 0;   ///< over the training text
   std::int64_t memory_bytes = 0;
-  std::int64_t teachers = 0;    ///< that the run trains itself, each for as many steps as it has
   std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
   std::string enough;           ///< why not, if the run has most_steps steps
   StepTime step;
@@ -77,10 +75,6 @@ Plan choose_size(const PlanRequest& request, std::int64_t bytes);
 /// steps fit into the time, no more than TaskRule::most_passes over the data, and what depends on it. Of the request,
 /// text is not used. Throws Error if no time is left, and whatever the timer throws.
 Plan plan_length(const PlanRequest& request, const Task& task, StepTimer& timer);
-
-/// The time that a run takes with so many teachers of its own, each of as many steps, in that of the run without. A
-/// step then takes longer by a forward pass of each teacher.
-double taught_run_time(std::int64_t teachers);
 
 /// A number of passes for display: "1 pass", "1.3 passes".
 std::string passes_text(double passes);

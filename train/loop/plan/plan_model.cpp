@@ -4,7 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "autograd/core/parallel.h"
 #include "data/io/number.h"
+#include "data/mixing/held_out_expectations.h"
 #include "data/ngram/ngram_model.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
@@ -21,11 +23,6 @@ constexpr std::int64_t kMinCharactersToHoldBack = 2000;
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 9.5 ? 1 : 0); }
 
 }  // namespace
-
-double taught_run_time(std::int64_t teachers) {
-  constexpr double kTaughtByOne = 0.35;  // measured: 0.27 with 512 tokens, 0.4 with 3,059
-  return 1 + (1 + kTaughtByOne) * static_cast<double>(teachers);
-}
 
 // Over the training text, in so many seconds.
 double Planner::passes(const ShapeChoice& choice, double seconds) const {
@@ -121,12 +118,11 @@ void Planner::choose_model() {
   const bool tables = planned_tokens(plan_.config.tokenizer).tables || request_.wants_tables();
   if (tables && !text_.by_heart && text_.prior != PriorUse::certain) choose_tables();
   choose_batch();
-  ShapeChoice choice = choose_shape(plan_.config, request_, text_, timer_);
-  const std::int64_t teachers = consider_teachers(choice);
+  const ShapeChoice choice = choose_shape(plan_.config, request_, text_, timer_);
   shape_ = choice.shape;
   seconds_per_step_ = choice.step.seconds;
   if (shape_.recipe != Recipe::tables) plan_ = before;  // without what is chosen for tables alone
-  plan_.teachers = teachers;
+  consider_teacher(choice);
   if (shape_.recipe == Recipe::network_with_tables) choose_tables();
   explain_model(before);
   apply_shape(plan_.config, shape_, request_);
@@ -137,30 +133,22 @@ void Planner::choose_model() {
   plan_.by_heart = text_.by_heart;
 }
 
-// A network that is taught by others of its shape learns more than one that reads the text more often, and more than a
-// larger one, but all take time: the run then has a shape that can read the text several times in its part of it. With
-// 2 layers, where there is time for 4, and on longer texts that was not tried. Returns the number of teachers.
-std::int64_t Planner::consider_teachers(ShapeChoice& choice) {
-  // Of each. With 10 over a design document, and with 4 and 7 over tinyshakespeare, one network alone learns more in
-  // the time. Three teachers are better than one with 21 to 29 passes over three short texts, and worse with 10 over
-  // neko.ja.txt.
-  constexpr double kMinPasses = 12, kPassesForMore = 20, kLongestText = 2e6;
-  constexpr std::int64_t kMostTeachers = 3, kUsualLayers = 4;
-  if (!request_.may_teach || is_fixed("teacher") || choice.shape.recipe != Recipe::prior ||
-      text_.train_tokens < kVeryShortText || text_.train_tokens > kLongestText)
-    return 0;
-  PlanRequest shorter = request_;
-  shorter.seconds = request_.seconds / taught_run_time(1);
-  ShapeChoice taught = choose_shape(plan_.config, shorter, text_, timer_, kMinPasses);
-  if (taught.shape.recipe != Recipe::prior || passes(taught, shorter.seconds) < kMinPasses ||
-      taught.shape.n_layer < std::min(kUsualLayers, choice.shape.n_layer))
-    return 0;
-  std::int64_t teachers = 1;
-  while (teachers < kMostTeachers && passes(taught, request_.seconds / taught_run_time(teachers + 1)) >= kPassesForMore)
-    ++teachers;
-  choice = std::move(taught);
-  seconds_ = request_.seconds / taught_run_time(teachers);
-  return teachers;
+// A network learns more from counts of the text in many contexts than from reading the text more often, but they take
+// as long as reading it a few times.
+void Planner::consider_teacher(const ShapeChoice& choice) {
+  // Counting a token takes 4 to 6 times as long as training a network of 4 x 64 on it, and with the counts a step takes
+  // longer. So of 10 passes, 4 are left, which are better than 10 without a teacher.
+  constexpr double kCountedPasses = 5, kTaughtStep = 1.1, kMinPasses = 10, kLongestText = 2e6;
+  const double all = passes(choice, request_.seconds);
+  if (is_fixed("teacher") || shape_.recipe != Recipe::prior || text_.train_tokens < kVeryShortText ||
+      text_.train_tokens > kLongestText || all < kMinPasses || text_.vocabulary > HeldOutExpectations::kMaxVocabulary)
+    return;
+  const std::int64_t bytes = HeldOutExpectations::bytes_to_make(std::llround(text_.train_tokens), threads());
+  if (request_.memory && bytes > *request_.memory) return;
+  set_list(plan_.config, find_field("teacher"), {std::string(kCountingTeacher)});
+  record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
+  teacher_seconds_ = request_.seconds * kCountedPasses / all;
+  seconds_per_step_ *= kTaughtStep;
 }
 
 // The reasons for the fields that apply_shape() sets.
@@ -197,7 +185,7 @@ void Planner::explain_model(const Plan& before) {
 void Planner::choose_head() {
   constexpr double kMinStepsForTiedHead = 100;  // fewer would go into reaching what counting knows
   if (shape_.recipe != Recipe::prior) return;
-  const bool few = seconds_ / seconds_per_step_ < kMinStepsForTiedHead || is_very_short();
+  const bool few = training_seconds() / seconds_per_step_ < kMinStepsForTiedHead || is_very_short();
   if (text_.vocabulary <= kManyTokens || few)
     choose({{"tie_weights", "false"}}, "so that the first step begins with what counting knows");
 }

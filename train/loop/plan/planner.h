@@ -40,7 +40,7 @@ class Choices {
 /// Chooses a model and all that belongs to it.
 class Planner : Choices {
  public:
-  Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer), seconds_(request.seconds) {}
+  Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer) {}
 
   Plan make() {
     choose_tokenizer();
@@ -54,6 +54,7 @@ class Planner : Choices {
 
  private:
   double steps_per_pass() const;
+  double training_seconds() const { return request_.seconds - teacher_seconds_; }
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
   bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_tokens < kVeryShortText; }
   void choose_tokenizer();
@@ -63,7 +64,7 @@ class Planner : Choices {
   void choose_batch();
   void choose_model();
   double passes(const ShapeChoice& choice, double seconds) const;
-  std::int64_t consider_teachers(ShapeChoice& choice);
+  void consider_teacher(const ShapeChoice& choice);
   void explain_model(const Plan& before);
   void choose_head();
   void choose_validation();
@@ -73,10 +74,9 @@ class Planner : Choices {
   std::string enough_reason() const;
   double most_steps() const;
   void choose_length();
-  void choose_teachers();
 
   RememberedTimes timer_;
-  double seconds_;  // of the run, or if it has teachers, of each of them
+  double teacher_seconds_ = 0;  // until the teacher can teach, if there is one
   ModelShape shape_ = {};
   LearnedText text_;
   double seconds_per_step_ = 0;

@@ -169,14 +169,12 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
     choose("positions", &Config::positions, Positions::rotary);
 }
 
-ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer,
-                         double min_passes) {
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {
   const VocabSizes vocab = random_vocab_sizes(config, text.vocabulary);
   std::vector<Candidate> list = candidates_for(config, request, vocab, text);
   const auto promise = [&](const Candidate& c, double seconds_per_step) {
     const double used = used_share(request.text, text.tokens, c.config.block_size);
     const double steps = request.seconds / seconds_per_step;
-    if (steps * tokens_per_step(c.config) * used < min_passes * text.train_tokens) return kUnknown;
     const double tokens = tokens_of(c, steps, text.train_tokens, used);
     return c.shape.expected_loss(tokens, text.vocabulary, text.train_tokens);
   };

@@ -27,10 +27,8 @@ struct ShapeChoice {
 /// Measures the smallest shape, and then again and again the shape of lowest expected loss, until that one has been
 /// measured or the time for measuring (kMeasuringShare) is used up. For each recipe it picks the measured shape that is
 /// best on an idle machine, because what else runs now may soon end; of these it returns the one that is best at the
-/// present speed, because a network without a prior that gets too little time is worse than counting. With
-/// `min_passes`, shapes that would read the training text less often are not chosen, if there are others. `config` has
-/// the fields that no shape sets. Throws what make_plan() throws for memory and timer.
-ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer,
-                         double min_passes = 0);
+/// present speed, because a network without a prior that gets too little time is worse than counting. `config` has the
+/// fields that no shape sets. Throws what make_plan() throws for memory and timer.
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer);
 
 }  // namespace maki

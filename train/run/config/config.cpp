@@ -220,6 +220,8 @@ void check_paths(const Config& c) {
     check_text("teacher", teacher, "name");
     own_teacher_steps(teacher);  // throws for a name that is neither
   }
+  check(std::ranges::count(c.teacher, kCountingTeacher) <= 1, "teacher: {} can be named once; got it {} times",
+        kCountingTeacher, std::ranges::count(c.teacher, kCountingTeacher));
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
@@ -272,13 +274,15 @@ std::int64_t first_learned_step(const Config& config) {
   return config.ngram_prior > 0 || !config.init_from.empty() ? 0 : 1;
 }
 
+bool is_run(const std::string& teacher) { return !teacher.starts_with('@'); }
+
 std::optional<std::int64_t> own_teacher_steps(const std::string& teacher) {
   constexpr std::string_view kOwn = "@own:";
-  if (!teacher.starts_with('@')) return std::nullopt;
+  if (is_run(teacher) || teacher == kCountingTeacher) return std::nullopt;
   check(teacher.starts_with(kOwn),
-        "teacher: a name that begins with @ must be @own:STEPS, a teacher that the run trains itself; got {}; write "
-        "./{} for a directory of that name",
-        truncate_for_message(teacher), truncate_for_message(teacher));
+        "teacher: a name that begins with @ must be {}, or @own:STEPS, a teacher that the run trains itself; got {}; "
+        "write ./{} for a directory of that name",
+        kCountingTeacher, truncate_for_message(teacher), truncate_for_message(teacher));
   return parse_integer("teacher: the steps of @own", std::string_view(teacher).substr(kOwn.size()), 1, kMaxCount);
 }
 

@@ -197,7 +197,11 @@ Phase last_phase(const Config& config);
 /// The first step whose weights have learned something, so that its checkpoint may be the best of the run: 0 if the run
 /// begins with the weights of another one or on a count of n-grams, 1 if it begins with random weights.
 std::int64_t first_learned_step(const Config& config);
-/// The number of steps of a teacher that the run trains itself, "@own:2000"; nullopt for the path of another run.
+/// In place of a run, the name of a teacher that counts what follows in many contexts of the text.
+inline constexpr std::string_view kCountingTeacher = "@counts";
+/// Whether a name in `teacher` is the path of another run.
+bool is_run(const std::string& teacher);
+/// The number of steps of a teacher that the run trains itself, "@own:2000"; nullopt for other teachers.
 /// Throws Error for any other name that begins with @.
 std::optional<std::int64_t> own_teacher_steps(const std::string& teacher);
 /// Whether one of the teachers is of that kind.
