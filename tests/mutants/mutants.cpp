@@ -73,7 +73,7 @@ class Mutator {
     if (!is(i, ",")) return false;
     std::size_t open = i - 1;
     while (!is_one_of(open, {",", "(", "[", "{", ";"})) open = before_brackets(open) - 1;
-    return is(open, "(") && is(open - 1, "parallel_for");
+    return is(open, "(") && is_one_of(open - 1, {"parallel_for", "parallel_ranges"});
   }
 
   // The first of these tokens that is not inside further brackets.

@@ -128,6 +128,25 @@ TEST_CASE("svg escapes every text, and its elements are well-formed") {
   REQUIRE(count(xml, "<title>&lt;/g&gt;</title>") == 1);
 }
 
+TEST_CASE("svg draws each shape with its numbers and colour") {
+  Svg svg(40, 30, "title", "");
+  svg.rectangle(1, 2, 3, 4, "red");
+  svg.frame(5, 6, 7, 8);
+  svg.line(9, 10, 11, 12, "green");
+  svg.circle(13, 14, 15, "blue");
+  svg.path("M 1 2", "teal");
+  svg.polyline("1,2 3,4", "gold");
+  const std::string document = svg.document();
+  require_well_formed(document);
+  for (const char* const shape :
+       {R"(<rect x="1" y="2" width="3" height="4" fill="red")", R"(<rect x="5" y="6" width="7" height="8" fill="none")",
+        R"(<line x1="9" y1="10" x2="11" y2="12" stroke="green")", R"(<circle cx="13" cy="14" r="15" fill="blue")",
+        R"(d="M 1 2")", R"("teal")", R"(points="1,2 3,4")", R"("gold")"}) {
+    INFO(shape);
+    REQUIRE(count(document, shape) == 1);
+  }
+}
+
 TEST_CASE("a token's label shows spaces, escapes control characters, and is cut at a number of columns") {
   REQUIRE(token_label(" the") == "␣the");
   REQUIRE(token_label("\n") == "\\n");
