@@ -40,7 +40,7 @@ struct ExpectedToken {
 class ContextMixer {
  public:
   /// What a mixer is for. To predict while it learns, it also looks for repetitions and recalls what followed; where it
-  /// only predicts, this brings nothing (docs/learning.md).
+  /// only predicts, this brings nothing (docs/decisions/085-counts-that-teach.md).
   enum class Use : std::uint8_t { learn_while_predicting, learn_then_predict };
 
   /// `counts` are those of the tokens [id] in a text like the one to be read, from which their code is made; `expected`

@@ -1,35 +1,23 @@
 #include "data/mixing/held_out_expectations.h"
 
 #include <algorithm>
-#include <exception>
 
-#include "autograd/core/parallel.h"
+#include "autograd/core/parallel_throwing.h"
 
 namespace maki {
 
-// Every mixer reads what it reads in the order of the text. The end of the text, which the validation text usually
-// continues, is then what it has read last; networks learn more from such mixers than from some that have read the
-// neighbours of their part last (docs/learning.md).
-HeldOutExpectations::HeldOutExpectations(const Tokenizer& tokenizer, TokenSpan text) {
+// Every mixer reads in the order of the text. The end of the text, which the validation text usually continues, is then
+// what it has read last; networks learn more from such mixers than from some that have read the neighbours of their
+// part last (docs/decisions/085-counts-that-teach.md).
+HeldOutExpectations::HeldOutExpectations(const Tokenizer& tokenizer, TokenSpan text)
+    : tokens_(static_cast<std::int64_t>(text.size())) {
   constexpr std::int64_t kWorkPerToken = 100'000;  // a rough guess, in elementary operations (parallel.h)
   const std::vector<std::int32_t> ids = text.ids();
-  const std::int64_t tokens = std::ssize(ids);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(tokenizer.vocab_size()));
-  for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
-  const float all = static_cast<float>(tokens) + 0.5F * static_cast<float>(counts.size());
+  const std::vector<std::int64_t> counts = token_counts(ids, tokenizer.vocab_size());
+  const float all = static_cast<float>(tokens_) + 0.5F * static_cast<float>(counts.size());
   for (const std::int64_t count : counts) shares_.push_back((static_cast<float>(count) + 0.5F) / all);
-
-  std::array<std::exception_ptr, kHeldOutParts> errors;  // of memory; none may leave a parallel loop
-  parallel_for(kHeldOutParts, tokens * kWorkPerToken, [&](std::int64_t index) {
-    try {
-      predict_part(index, tokenizer, text.joins(), ids, counts);
-    } catch (...) {
-      errors[static_cast<std::size_t>(index)] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  parallel_for_throwing(kHeldOutParts, tokens_ * kWorkPerToken,
+                        [&](std::int64_t part) { predict_part(part, tokenizer, text.joins(), ids, counts); });
 }
 
 // Reads all but a part, and then the part.
@@ -37,19 +25,18 @@ void HeldOutExpectations::predict_part(std::int64_t index, const Tokenizer& toke
                                        std::span<const std::int64_t> joins, std::span<const std::int32_t> ids,
                                        std::span<const std::int64_t> counts) {
   constexpr std::int64_t kContextTokens = 256;  // that are read before a part: more than most contexts reach back
-  const std::int64_t tokens = std::ssize(ids);
-  const std::int64_t begin = tokens * index / kHeldOutParts, end = tokens * (index + 1) / kHeldOutParts;
-  ContextMixer mixer(tokenizer, counts, tokens, ContextMixer::Use::learn_then_predict);
+  const TokenRange range = held_out_range(index, tokens_);
+  const std::int64_t begin = range.begin, end = range.end;
+  ContextMixer mixer(tokenizer, counts, tokens_, ContextMixer::Use::learn_then_predict);
   const auto enter = [&](std::int64_t i) {  // the token at i, before which a text may begin
     if (i == end || std::ranges::binary_search(joins, i)) mixer.begin_text();
     return ids[static_cast<std::size_t>(i)];
   };
-  for (std::int64_t i = 0; i < tokens; ++i) {
+  for (std::int64_t i = 0; i < tokens_; ++i) {
     if (i < begin || i >= end) mixer.read(enter(i));
   }
   mixer.begin_text();
   Part& part = parts_[static_cast<std::size_t>(index)];
-  part.first = begin;
   for (std::int64_t i = std::max<std::int64_t>(0, begin - kContextTokens); i < end; ++i) {
     const std::int32_t token = enter(i);
     if (i >= begin) {
@@ -62,14 +49,17 @@ void HeldOutExpectations::predict_part(std::int64_t index, const Tokenizer& toke
 }
 
 std::int64_t HeldOutExpectations::bytes_to_make(std::int64_t tokens, std::int64_t threads) {
-  constexpr std::int64_t kPerToken = 200, kMixer = 26'000'000, kTablesPerToken = 1008, kMostTables = 264'000'000;
+  constexpr std::int64_t kPerToken = 200;                                    // of what is kept
+  constexpr std::int64_t kMixer = 26'000'000;                                // of a ContextMixer, without its tables
+  constexpr std::int64_t kTablesPerToken = 1008, kMostTables = 264'000'000;  // 21 tables with 8 slots of 6 bytes
   return kPerToken * tokens +
          std::min(threads, kHeldOutParts) * (kMixer + std::min(kTablesPerToken * tokens, kMostTables));
 }
 
 void HeldOutExpectations::probabilities(std::int64_t position, std::span<float> out) const {
-  const Part& part = *std::prev(std::ranges::upper_bound(parts_, position, {}, &Part::first));
-  const auto place = static_cast<std::size_t>(position - part.first);
+  const std::int64_t index = held_out_part(position, tokens_);
+  const Part& part = parts_[static_cast<std::size_t>(index)];
+  const auto place = static_cast<std::size_t>(position - held_out_range(index, tokens_).begin);
   const std::span all = part.expected;
   const std::span expected = all.subspan(part.begin[place], part.begin[place + 1] - part.begin[place]);
   float rest = 1, share = 1;  // of the other tokens

@@ -34,9 +34,8 @@ class HeldOutExpectations {
   void probabilities(std::int64_t position, std::span<float> out) const;
 
  private:
-  // Tokens [first, first + begin.size() − 1) of the text, and what is expected in each place.
+  // What is expected in each place of a part.
   struct Part {
-    std::int64_t first = 0;
     std::vector<ExpectedToken> expected;
     std::vector<std::uint32_t> begin;  // where the expected tokens of each place begin; with the end of the last ones
   };
@@ -44,6 +43,7 @@ class HeldOutExpectations {
   void predict_part(std::int64_t index, const Tokenizer& tokenizer, std::span<const std::int64_t> joins,
                     std::span<const std::int32_t> ids, std::span<const std::int64_t> counts);
 
+  std::int64_t tokens_;
   std::vector<float> shares_;  // of each token in the text
   std::array<Part, kHeldOutParts> parts_;
 };

@@ -14,6 +14,8 @@ constexpr float kLastPoint = 8, kPointsPerUnit = 2;
 }  // namespace
 
 float stretch(float p) { return std::log(p / (1 - p)); }
+float squash(float x) { return 1 / (1 + std::exp(-std::clamp(x, -kMaxStretched, kMaxStretched))); }
+
 float stretched_fraction(std::uint16_t n) {
   static const std::vector<float> table = [] {
     std::vector<float> values(std::size_t{1} << 16);
@@ -22,8 +24,6 @@ float stretched_fraction(std::uint16_t n) {
   }();
   return table[n];
 }
-
-float squash(float x) { return 1 / (1 + std::exp(-std::clamp(x, -kMaxStretched, kMaxStretched))); }
 
 LogisticMixer::LogisticMixer(std::size_t inputs, std::size_t sets, float weight)
     : inputs_(inputs), weights_(inputs * sets, weight) {}

@@ -12,10 +12,10 @@ namespace maki {
 
 /// ln(p / (1 − p)), the domain in which probabilities are mixed. Requires: 0 < p < 1.
 float stretch(float p);
-/// stretch(n / 65536), from a table. Requires: n > 0.
-float stretched_fraction(std::uint16_t n);
 /// The inverse, 1 / (1 + exp(−x)), of x clamped to [−15, 15].
 float squash(float x);
+/// stretch(n / 65536), from a table. Requires: n > 0.
+float stretched_fraction(std::uint16_t n);
 
 /// p = squash(w · x) with a weight vector w of each set, which learns while it is used: after each decision
 /// w ← w + rate · (bit − p) · x, a step down the gradient of −ln p(bit).

@@ -17,8 +17,7 @@ class TextContexts {
   static constexpr std::size_t kContexts = 21;  ///< with the others
   using Hashes = std::array<std::uint64_t, kContexts>;
 
-  /// The traits of each token. If it `recalls`, one context is what followed the last two tokens before, which takes 8
-  /// MB.
+  /// The traits of each token. If it `recalls`, one context is what followed the last two tokens before: 8 MB.
   explicit TextContexts(std::vector<TokenTraits> traits, bool recalls = true);
 
   /// The next token begins another text. What followed the last two tokens is still known.

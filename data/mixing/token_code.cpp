@@ -23,6 +23,12 @@ std::size_t middle(std::span<const std::int64_t> sums, std::size_t begin, std::s
 
 }  // namespace
 
+std::vector<std::int64_t> token_counts(std::span<const std::int32_t> ids, std::int64_t vocab_size) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(vocab_size));
+  for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
+  return counts;
+}
+
 TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::int32_t> order) {
   std::vector<std::int64_t> sums = {0};
   for (const std::int32_t id : order) sums.push_back(sums.back() + counts[static_cast<std::size_t>(id)] + 1);

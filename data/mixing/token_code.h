@@ -21,6 +21,9 @@ struct Decision {
 /// What a distribution over the tokens gives to the two branches of each node: [node][bit].
 using BranchSums = std::vector<std::array<double, 2>>;
 
+/// How often each token of a vocabulary occurs. Requires: 0 <= id < vocab_size.
+std::vector<std::int64_t> token_counts(std::span<const std::int32_t> ids, std::int64_t vocab_size);
+
 /// A code that keeps the order of the tokens: a node divides a stretch of them where the two parts occur as equally
 /// often as possible, counts[id] + 1 times each (a weight-balanced tree; Knuth, The Art of Computer Programming 3,
 /// section 6.2.2). Code words are at most a little longer than those of Huffman's code, but neighbours in the order

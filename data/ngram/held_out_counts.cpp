@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
-#include "autograd/core/parallel.h"
+#include "autograd/core/parallel_throwing.h"
 
 namespace maki {
 namespace {
@@ -121,23 +120,15 @@ HeldOutCounts::HeldOutCounts(const NgramTrie& trie, TokenSpan text, const std::v
   // A rough guess, in elementary operations: searches in every level, mostly for data that is not in the cache.
   constexpr std::int64_t kWorkPerToken = 1000;
   const Occurrences all = occurrences(trie.levels());
-  std::vector<std::exception_ptr> errors(parts_.size());  // no exception may leave a parallel loop
-  parallel_for(kHeldOutParts, std::max<std::int64_t>(1, tokens_ / kHeldOutParts) * kWorkPerToken, [&](std::int64_t p) {
-    const TokenRange part{p * tokens_ / kHeldOutParts, (p + 1) * tokens_ / kHeldOutParts};
-    const auto i = static_cast<std::size_t>(p);
-    try {
-      parts_[i] = held_out(trie, all, occurrences_in(trie, text, counted, part));
-    } catch (...) {
-      errors[i] = std::current_exception();
-    }
+  const std::int64_t work = std::max<std::int64_t>(1, tokens_ / kHeldOutParts) * kWorkPerToken;
+  parallel_for_throwing(kHeldOutParts, work, [&](std::int64_t part) {
+    parts_[static_cast<std::size_t>(part)] =
+        held_out(trie, all, occurrences_in(trie, text, counted, held_out_range(part, tokens_)));
   });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
 }
 
 const HeldOutPart& HeldOutCounts::part_of(std::int64_t position) const {
-  return parts_[static_cast<std::size_t>(((position + 1) * kHeldOutParts - 1) / tokens_)];
+  return parts_[static_cast<std::size_t>(held_out_part(position, tokens_))];
 }
 
 }  // namespace maki

@@ -17,6 +17,15 @@ namespace maki {
 /// with 10 and 1.459 with 20.
 inline constexpr std::int64_t kHeldOutParts = 10;
 
+/// A part of a text of so many tokens. Requires: 0 <= part < kHeldOutParts.
+constexpr TokenRange held_out_range(std::int64_t part, std::int64_t tokens) {
+  return {part * tokens / kHeldOutParts, (part + 1) * tokens / kHeldOutParts};
+}
+/// The part that the token at a position belongs to. Requires: 0 <= position < tokens.
+constexpr std::int64_t held_out_part(std::int64_t position, std::int64_t tokens) {
+  return ((position + 1) * kHeldOutParts - 1) / tokens;
+}
+
 class HeldOutCounts {
  public:
   /// The trie has counted these parts of the text and nothing else (NgramModel::counted()). Without part p, an n-gram

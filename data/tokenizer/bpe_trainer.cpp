@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <exception>
 #include <limits>
 #include <queue>
 #include <string>
 #include <unordered_map>
 
-#include "autograd/core/parallel.h"
+#include "autograd/core/parallel_throwing.h"
 #include "data/io/error.h"
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/piece_map.h"
@@ -194,19 +193,11 @@ PieceCounts count_pieces(std::string_view text, const PreTokenizer& pre_tokenize
   const std::vector<std::string_view> parts = parts_of(text, pre_tokenizer);
   std::vector<PieceMap<std::int64_t>> counts(
       static_cast<std::size_t>(std::max<std::int64_t>(1, workers(std::ssize(parts)))));
-  std::vector<std::exception_ptr> errors(counts.size());
-  parallel_for(std::ssize(parts), kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {
-    try {
-      pre_tokenizer.split(parts[static_cast<std::size_t>(i)], [&](std::string_view piece) {
-        ++counts[static_cast<std::size_t>(worker)].at_or_insert(piece);
-      });
-    } catch (...) {
-      errors[static_cast<std::size_t>(worker)] = std::current_exception();
-    }
+  parallel_for_throwing(std::ssize(parts), kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {
+    pre_tokenizer.split(parts[static_cast<std::size_t>(i)], [&](std::string_view piece) {
+      ++counts[static_cast<std::size_t>(worker)].at_or_insert(piece);
+    });
   });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
   for (std::size_t i = 1; i < counts.size(); ++i) {
     counts[i].each([&](std::string_view piece, std::int64_t count) { counts[0].at_or_insert(piece) += count; });
     counts[i] = {};

@@ -28,8 +28,7 @@ TEST_CASE("expectations of each place are those of a mixer that has read the oth
   const auto tokenizer = abc_tokenizer();
   const Ids ids = random_ids(1000, 6);
   const HeldOutExpectations expectations(*tokenizer, ids);
-  std::vector<std::int64_t> counts(6);
-  for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
+  const std::vector<std::int64_t> counts = token_counts(ids, 6);
   for (const std::size_t begin : {std::size_t{0}, std::size_t{300}, std::size_t{900}}) {
     ContextMixer mixer(*tokenizer, counts, 1000, ContextMixer::Use::learn_then_predict);
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -18,16 +18,10 @@ namespace {
 
 std::unique_ptr<Tokenizer> letters() { return make_tokenizer("char", "abcde "); }
 
-std::vector<std::int64_t> counts_of(const Ids& ids, std::size_t vocabulary) {
-  std::vector<std::int64_t> counts(vocabulary);
-  for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
-  return counts;
-}
-
 // What a mixer predicts for a token after a text.
 MixedLoss loss_after(const Ids& text, std::int32_t token, std::span<const float> other = {}) {
   const auto tokenizer = letters();
-  ContextMixer mixer(*tokenizer, counts_of(text, 6), std::ssize(text));
+  ContextMixer mixer(*tokenizer, token_counts(text, 6), std::ssize(text));
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (i == 20) mixer.begin_text();
     mixer.read(text[i], i < 40 ? std::span<const float>() : other);
@@ -155,7 +149,7 @@ TEST_CASE("what is predicted for all tokens sums to 1, with another predictor an
 TEST_CASE("a context mixer learns what follows what, and repetitions") {
   const auto tokenizer = letters();
   const Ids ids = random_ids(6000, 6);
-  ContextMixer mixer(*tokenizer, counts_of(ids, 6), 6000);
+  ContextMixer mixer(*tokenizer, token_counts(ids, 6), 6000);
   // Two thirds of the tokens follow from the two before, and the others are 0 or 3: at most 0.868 nats per token.
   const double loss = mean_loss_of_last(mixer, ids, 2000);
   REQUIRE(loss == Approx(0.77766).margin(1e-5));  // depends on each context and set of weights
@@ -164,7 +158,7 @@ TEST_CASE("a context mixer learns what follows what, and repetitions") {
   for (std::size_t i = 0; i < unit.size(); ++i) unit[i] = static_cast<std::int32_t>(stream.below(i, 6));
   Ids repeated;
   for (int i = 0; i < 8; ++i) repeated.insert(repeated.end(), unit.begin(), unit.end());
-  ContextMixer again(*tokenizer, counts_of(repeated, 6), 2400);
+  ContextMixer again(*tokenizer, token_counts(repeated, 6), 2400);
   REQUIRE(mean_loss_of_last(again, repeated, 300) < 0.1);
 }
 
@@ -198,7 +192,7 @@ TEST_CASE("another predictor that is right is believed, and one that is wrong is
   const RandomStream stream(9, RandomPurpose::test);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(stream.below(i, 6));
   for (const std::int32_t shift : {0, 1}) {
-    ContextMixer mixer(*tokenizer, counts_of(ids, 6), 3000);
+    ContextMixer mixer(*tokenizer, token_counts(ids, 6), 3000);
     double counts = 0, mixed = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       std::vector<float> other(6, 0.02F);
@@ -221,7 +215,7 @@ TEST_CASE("another predictor is believed from its first prediction on") {
   Ids ids(2000);
   const RandomStream stream(9, RandomPurpose::test);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(stream.below(i, 6));
-  ContextMixer mixer(*tokenizer, counts_of(ids, 6), 3000);
+  ContextMixer mixer(*tokenizer, token_counts(ids, 6), 3000);
   for (const std::int32_t id : ids) mixer.read(id);
   std::vector<float> other(6, 0.01F);
   other[2] = 0.95F;
@@ -233,7 +227,7 @@ TEST_CASE("another predictor is believed from its first prediction on") {
 TEST_CASE("another predictor does not change what the counts predict") {
   const auto tokenizer = letters();
   const Ids ids = random_ids(500, 6);
-  ContextMixer with(*tokenizer, counts_of(ids, 6), 500), without(*tokenizer, counts_of(ids, 6), 500);
+  ContextMixer with(*tokenizer, token_counts(ids, 6), 500), without(*tokenizer, token_counts(ids, 6), 500);
   const std::vector<float> other = {0.05F, 0.4F, 0.1F, 0.15F, 0.25F, 0.05F};
   for (const std::int32_t id : ids) {
     const MixedLoss loss = without.read(id);
@@ -276,7 +270,7 @@ TEST_CASE("what a context mixer expects is what it then predicts, and is not lea
     std::int64_t compared = 0;
     const auto tokenizer = make_tokenizer("char", vocabulary == 2 ? "ab" : "abcde ");
     const Ids ids = random_ids(3000, vocabulary);
-    const auto counts = counts_of(ids, static_cast<std::size_t>(vocabulary));
+    const auto counts = token_counts(ids, vocabulary);
     const auto use = ContextMixer::Use::learn_then_predict;
     ContextMixer mixer(*tokenizer, counts, 3000, use), other(*tokenizer, counts, 3000, use);
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -299,7 +293,7 @@ TEST_CASE("a context mixer follows tokens without learning them") {
   const auto tokenizer = letters();
   const Ids ids = random_ids(2000, 6), others = random_ids(200, 6, 8);
   const auto use = ContextMixer::Use::learn_then_predict;
-  ContextMixer mixer(*tokenizer, counts_of(ids, 6), 2000, use), other(*tokenizer, counts_of(ids, 6), 2000, use);
+  ContextMixer mixer(*tokenizer, token_counts(ids, 6), 2000, use), other(*tokenizer, token_counts(ids, 6), 2000, use);
   for (const std::int32_t id : ids) {
     mixer.read(id);
     other.read(id);

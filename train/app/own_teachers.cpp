@@ -88,8 +88,8 @@ std::optional<int> train_teacher(const Config& teacher, const Task& text, const 
 }
 
 void say_what_is_counted(const Task& task) {
-  constexpr double kSecondsPerToken = 2e-4,
-                   kWorthNaming = 5;  // of one thread (docs/decisions/085-counts-that-teach.md)
+  constexpr double kSecondsPerToken = 2e-4;  // of one thread; measured (docs/decisions/085-counts-that-teach.md)
+  constexpr double kWorthNaming = 5;         // seconds
   const LanguageModelTask* const text = task.as_language_model();
   const double seconds = text == nullptr ? 0
                                          : kSecondsPerToken * static_cast<double>(text->dataset().train.size()) /

@@ -21,10 +21,9 @@ std::unique_ptr<ContextMixer> count_training_text(const Dataset& data, const Sto
   const auto all = static_cast<std::int64_t>(train.size());
   const std::int64_t first = std::max<std::int64_t>(0, all - kMaxCountedTokens);
   const std::vector<std::int32_t> ids = train.ids(static_cast<std::size_t>(first));
-  std::vector<std::int64_t> frequencies(static_cast<std::size_t>(data.tokenizer->vocab_size()));
-  for (const std::int32_t id : ids) ++frequencies[static_cast<std::size_t>(id)];
   const std::int64_t expected = all - first + static_cast<std::int64_t>(val.size());
-  auto mixer = std::make_unique<ContextMixer>(*data.tokenizer, frequencies, expected);
+  auto mixer =
+      std::make_unique<ContextMixer>(*data.tokenizer, token_counts(ids, data.tokenizer->vocab_size()), expected);
   auto join = std::ranges::lower_bound(train.joins(), first);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i % kTokensBetweenStopChecks == 0 && stop.requested()) return nullptr;

@@ -18,10 +18,6 @@
 namespace maki {
 namespace {
 
-bool counts_teach(const Config& config) {
-  return std::ranges::find(config.teacher, kCountingTeacher) != config.teacher.end();
-}
-
 using Teachers = std::vector<std::unique_ptr<LoadedModel>>;
 
 Teachers load_teachers(const Config& config) {
@@ -42,7 +38,7 @@ std::string taught_by(const Config& config, const Teachers& teachers) {
   if (config.teacher.empty()) return "";
   std::string text = fmt::format("{}", config.teacher_weight);
   for (const auto& teacher : teachers) text += fmt::format(" {}", hash_of_values(teacher->store));
-  if (counts_teach(config)) text += " counts";
+  if (has_counting_teacher(config)) text += " counts";
   return text;
 }
 
@@ -89,7 +85,7 @@ class TaughtTask final : public Task {
   TaughtTask(const Config& config, std::unique_ptr<Task> task, Teachers teachers)
       : task_(std::move(task)),
         teachers_(std::move(teachers)),
-        counts_(counts_teach(config) ? counting_teacher(*task_) : nullptr),
+        counts_(has_counting_teacher(config) ? counting_teacher(*task_) : nullptr),
         weight_(config.teacher_weight / static_cast<double>(config.teacher.size())),
         own_weight_(1 - config.teacher_weight),
         smoothing_(config.label_smoothing),
@@ -157,7 +153,7 @@ class TaughtTask final : public Task {
       counts_->probabilities(target % tokens,
                              {p.data<float>() + row * vocabulary, static_cast<std::size_t>(vocabulary)});
     });
-    return convert(p, dtype_);
+    return dtype_ == DType::float32 ? p : convert(p, dtype_);
   }
 
   // Of the sum of what the teachers predict, [B · T, V], and targets [B, T] → [B, T, V].

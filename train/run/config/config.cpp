@@ -291,6 +291,10 @@ bool has_own_teachers(const Config& config) {
                              [](const std::string& teacher) { return own_teacher_steps(teacher).has_value(); });
 }
 
+bool has_counting_teacher(const Config& config) {
+  return std::ranges::find(config.teacher, kCountingTeacher) != config.teacher.end();
+}
+
 bool schedule_ends(const Config& config) { return lr_decay_named(config.schedule)->ends; }
 
 }  // namespace maki

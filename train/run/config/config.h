@@ -206,6 +206,7 @@ bool is_run(const std::string& teacher);
 std::optional<std::int64_t> own_teacher_steps(const std::string& teacher);
 /// Whether one of the teachers is of that kind.
 bool has_own_teachers(const Config& config);
+bool has_counting_teacher(const Config& config);
 /// Whether the learning rate stops changing at the end of the last phase: see LrDecay::ends.
 bool schedule_ends(const Config& config);
 

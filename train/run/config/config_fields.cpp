@@ -299,11 +299,12 @@ std::vector<Field> make_fields() {
           .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
-      list("teacher", run, &C::teacher, "RUN|@counts|@own:N",
-           "learn from this run, too: from the probabilities that it gives to each token of the text (distillation); "
-           "@counts: from counts in many contexts, in each tenth of the text from those of the others; @own:N: from a "
-           "network like this one with another seed, which is trained for N steps before; several may be named, and "
-           "count by their mean")
+      list(
+          "teacher", run, &C::teacher, "RUN|@counts|@own:N",
+          "learn from this run, too: from the probabilities that it gives to each token of the text (distillation); "
+          "@counts: from counts in many contexts, which predict each tenth of the text from the others; @own:N: from a "
+          "network like this one with another seed, which is trained for N steps before; several may be named, and "
+          "count by their mean")
           .only("task", tasks_where(&TaskRule::predicts_next), "[]"),
       number("teacher_weight", run, &C::teacher_weight, 0, 1,
              "weight of the teachers' predictions in what is learned; the text itself has the rest", "FRACTION")
