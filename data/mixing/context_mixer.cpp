@@ -28,13 +28,12 @@ constexpr std::size_t kKinds = 16 * 16 * 16;  // sets by the kinds of the last t
 constexpr std::size_t kRepetitions = 16, kWordLengths = TextContexts::kMaxWordLength + 1;
 constexpr std::size_t kCertainties = 4 * 4 * 4 * 4;  // sets by certainty_of() four orders
 
-// The binary logarithm of the slots of a table: more than 4 and at most 8 slots per token that is expected, since most
-// decisions are made for the first time in long contexts. At most 2^21: of 1.1 million tokens of tinyshakespeare,
-// tables of half this size lose 0.003 nats per token, and larger ones gain nothing.
+// The binary logarithm of the lines of a table: more than half a line and at most one per token that is expected, which
+// is five to ten slots, since most decisions are made for the first time in long contexts. At most 2^18: of 517,000
+// byte pairs of tinyshakespeare, tables of half this size lose 0.003 nats per token, and larger ones gain 0.0008.
 int table_bits(std::int64_t tokens) {
-  constexpr int kMinBits = 12, kMaxBits = 21;  // 24 KiB, and 12 MiB for each context
-  return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(1, tokens)))) + 2,
-                    kMinBits, kMaxBits);
+  constexpr int kMinBits = 9, kMaxBits = 18;  // 32 KiB, and 16 MiB for each context
+  return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(tokens))) - 1, kMinBits, kMaxBits);
 }
 
 // How sure a count is: 0 if nothing was seen, 1 or 2 if always the same was seen, at most or more than twice; else 3.
@@ -60,28 +59,36 @@ ContextMixer::ContextMixer(const Tokenizer& tokenizer, std::span<const std::int6
   for (const std::size_t length : kRepeatLengths) repeats_.emplace_back(text_, code_, length);
 }
 
-ContextMixer::Places ContextMixer::places(std::int32_t node) const {
+ContextMixer::Places ContextMixer::places(std::int32_t node, Contexts wanted) const {
+  const std::int32_t group = code_.group(node).first;
   Places at;
-  for (std::size_t i = 0; i < at.size(); ++i) at[i] = tables_[i].place(hashes_[i], node);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if ((wanted >> i & 1) != 0) at[i] = tables_[i].place(hashes_[i], group);
+  }
   return at;
 }
 
 // What was counted of the decision at a node, to be learned further.
 void ContextMixer::find(std::int32_t node, const Places& at) {
-  for (std::size_t i = 0; i < at.size(); ++i) learned_[i] = &tables_[i].find(at[i]);
+  const std::uint16_t member = code_.group(node).member;
+  for (std::size_t i = 0; i < at.size(); ++i) learned_[i] = &tables_[i].find(at[i], member);
   learned_[kContexts - 1] = &without_context_[static_cast<std::size_t>(node)];
   std::ranges::copy(learned_, counted_.begin());
   for (std::size_t i = 0; i < repeats_.size(); ++i) inputs_[3 * kContexts + i] = repeats_[i].predict(node);
 }
 
-// What was counted of the decision at a node.
-void ContextMixer::look_up(std::int32_t node, const Places& at) {
+// What was counted of the decision at a node in the contexts that are searched; returns those in which it was.
+ContextMixer::Contexts ContextMixer::look_up(std::int32_t node, const Places& at, Contexts searched) {
   static constexpr DecisionCount kNew;
+  const std::uint16_t member = code_.group(node).member;
+  Contexts found = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const DecisionCount* const found = tables_[i].look_up(at[i]);
-    counted_[i] = found != nullptr ? found : &kNew;
+    const DecisionCount* const count = (searched >> i & 1) != 0 ? tables_[i].look_up(at[i], member) : nullptr;
+    counted_[i] = count != nullptr ? count : &kNew;
+    if (count != nullptr) found |= Contexts{1} << i;
   }
   counted_[kContexts - 1] = &without_context_[static_cast<std::size_t>(node)];
+  return found;
 }
 
 // The inputs of the mixers.
@@ -157,11 +164,14 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
   MixedLoss loss;
   const auto lose = [](double p, bool bit) { return -std::log(bit ? p : 1 - p); };
   const std::span<const Decision> path = code_.path(token);
-  Places next = path.empty() ? Places{} : places(path.front().node);
+  Places at, next = path.empty() ? Places{} : places(path.front().node);
   for (std::size_t step = 0; step < path.size(); ++step) {
     const auto [node, bit] = path[step];
-    const Places at = next;
-    if (step + 1 < path.size()) next = places(path[step + 1].node);
+    if (code_.group(node).first == node) {
+      at = next;
+      const std::size_t following = step + TokenCode::kGroupLevels;
+      if (following < path.size()) next = places(path[following].node);
+    }
     find(node, at);
     collect();
     const DecisionMixer::Choice choice = choose(node);
@@ -183,27 +193,28 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
   return loss;
 }
 
-void ContextMixer::expect(std::vector<ExpectedToken>& expected) {
-  constexpr double kLeast = 0x1p-10, kUnit = 0x1p-16;
+void ContextMixer::expect(std::vector<DecisionProbability>& probabilities) {
   hashes_ = contexts_.hashes();
-  if (code_.nodes() == 0) return expected.push_back({0, 65535});
-  branches_.assign(1, {0, 1.0, places(0)});
-  for (std::size_t next = 0; next < branches_.size(); ++next) {
-    const Branch branch = branches_[next];
-    look_up(branch.node, branch.at);
-    collect();
-    const double one = alone_.probability(inputs_, choose(branch.node));
-    for (const bool bit : {false, true}) {
-      const std::int32_t child = code_.children(branch.node)[bit ? 1 : 0], node = child - code_.vocab_size();
-      const double p = branch.reached * (bit ? one : 1 - one);
-      if (p < kLeast) continue;
-      if (node >= 0)
-        branches_.push_back({node, p, places(node)});
-      else
-        expected.push_back(
-            {static_cast<std::uint16_t>(child), static_cast<std::uint16_t>(std::min(p / kUnit, 65535.0))});
-    }
-  }
+  places_.clear();
+  expected_.resize(static_cast<std::size_t>(code_.nodes()));
+  const auto expected = [&](std::int32_t node) -> Expected& { return expected_[static_cast<std::size_t>(node)]; };
+  visit_probable_nodes(
+      code_,
+      [&](std::int32_t node, std::optional<std::int32_t> from) {
+        expected(node) = from ? expected(*from) : Expected{kAllContexts, 0};
+        if (code_.group(node).first != node) return;
+        expected(node).at = static_cast<std::uint32_t>(places_.size());
+        places_.push_back(places(node, expected(node).contexts));
+      },
+      [&](std::int32_t node) {
+        Expected& its = expected(node);
+        its.contexts = look_up(node, places_[its.at], its.contexts);
+        collect();
+        const double one = alone_.probability(inputs_, choose(node));
+        probabilities.push_back(static_cast<DecisionProbability>(std::lround(65536 * one)));
+        return probabilities.back();
+      },
+      [](std::int32_t, float) {});
 }
 
 }  // namespace maki

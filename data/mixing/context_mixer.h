@@ -19,6 +19,7 @@
 
 #include "data/mixing/context_table.h"
 #include "data/mixing/decision_mixer.h"
+#include "data/mixing/probable_nodes.h"
 #include "data/mixing/repeat_finder.h"
 #include "data/mixing/text_contexts.h"
 #include "data/mixing/token_code.h"
@@ -32,11 +33,6 @@ struct MixedLoss {
   double mixed = 0;   ///< of the counts mixed with the other predictor; without one, that of the counts
 };
 
-/// What a predictor expects: a token and its probability, in units of 2^-16 and rounded down.
-struct ExpectedToken {
-  std::uint16_t token, probability;
-};
-
 class ContextMixer {
  public:
   /// What a mixer is for. To predict while it learns, it also looks for repetitions and recalls what followed; where it
@@ -44,7 +40,7 @@ class ContextMixer {
   enum class Use : std::uint8_t { learn_while_predicting, learn_then_predict };
 
   /// `counts` are those of the tokens [id] in a text like the one to be read, from which their code is made; `expected`
-  /// is about how many tokens will be learned, from which the size of the tables follows: at most 264 MB. The mixers
+  /// is about how many tokens will be learned, from which the size of the tables follows: at most 353 MB. The mixers
   /// take about 19 MB and 640 bytes per token of the vocabulary, twice that with another predictor, what followed two
   /// tokens takes 8 MB, and the text 4 bytes per token. The tokenizer is not needed afterwards. Requires: it has all
   /// ids that are counted.
@@ -56,9 +52,9 @@ class ContextMixer {
   /// Predicts a token, then learns it. `other` is the distribution over all tokens of another predictor, or empty.
   /// Throws Error, and learns nothing, if it has another size.
   MixedLoss read(std::int32_t token, std::span<const float> other = {});
-  /// Adds the tokens that are expected next with a probability of at least 2^-10, in no order, and learns nothing. The
-  /// rest belongs to the other tokens. Requires: Use::learn_then_predict, and a vocabulary of at most 2^16.
-  void expect(std::vector<ExpectedToken>& expected);
+  /// Adds what is expected next: the probability of each decision, in the order of visit_probable_nodes(). Learns
+  /// nothing. Requires: Use::learn_then_predict.
+  void expect(std::vector<DecisionProbability>& expected);
   /// Reads a token without learning it. Requires: Use::learn_then_predict.
   void follow(std::int32_t token) { contexts_.follow(token); }
   /// The next token begins another text: contexts begin anew. What was learned stays, and so do repetitions.
@@ -69,12 +65,14 @@ class ContextMixer {
   static constexpr std::size_t kRepeats = 2;                             // finders: kRepeatLengths
   static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 2;   // with a bias and the other predictor
 
-  // Where a decision is counted, in each context but the empty one. Places are computed ahead, because most of the time
-  // is spent on waiting for their memory.
+  // Where a group of decisions is counted, in each context but the empty one. Places are computed ahead, because most
+  // of the time is spent on waiting for their memory.
   using Places = std::array<ContextTable::Place, TextContexts::kContexts>;
-  Places places(std::int32_t node) const;
+  using Contexts = std::uint32_t;  // a set of them, one bit each
+  static constexpr Contexts kAllContexts = (Contexts{1} << TextContexts::kContexts) - 1;
+  Places places(std::int32_t node, Contexts wanted = kAllContexts) const;
   void find(std::int32_t node, const Places& at);
-  void look_up(std::int32_t node, const Places& at);
+  Contexts look_up(std::int32_t node, const Places& at, Contexts searched);
   void collect();
   std::size_t longest_repetition() const;
   std::size_t confidence() const;
@@ -100,13 +98,14 @@ class ContextMixer {
   std::array<DecisionCount*, kContexts> learned_{};  // of a decision that will be learned
   std::array<float, kInputs> inputs_{};
   std::int64_t decisions_ = 0;
-  // Of expect(): a node, and how probable it is that it is reached.
-  struct Branch {
-    std::int32_t node;
-    double reached;
-    Places at;
+  // Of expect(), by node: the contexts in which it may have been seen, and where its group is counted, an index of
+  // places_.
+  struct Expected {
+    Contexts contexts;
+    std::uint32_t at;
   };
-  std::vector<Branch> branches_;
+  std::vector<Expected> expected_;
+  std::vector<Places> places_;
 };
 
 }  // namespace maki

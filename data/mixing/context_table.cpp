@@ -15,7 +15,6 @@ constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3,
 // enough to follow a text that changes.
 constexpr float kMaxHistoryCount = 1000;
 constexpr float kMinHistoryProbability = 1e-4F;  // of 1 − p as well: log(p / (1 − p)) stays within ±9.2
-constexpr std::size_t kPlaces = 3;  // slots that a decision may have: within 24 bytes, mostly one cache line
 
 }  // namespace
 
@@ -33,33 +32,34 @@ void DecisionCount::learn(bool bit) {
   if (seen < kMaxSeen) ++seen;
 }
 
-ContextTable::ContextTable(int bits) : bits_(bits), slots_(std::size_t{1} << bits) {}
+ContextTable::ContextTable(int bits) : bits_(bits), lines_(std::size_t{1} << bits) {}
 
-ContextTable::Place ContextTable::place(std::uint64_t context, std::int32_t node) const {
-  const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(node) * 0x9E3779B97F4A7C15);
-  const Place place{static_cast<std::uint32_t>(hash >> (64 - bits_)), static_cast<std::uint16_t>((hash & 0xFFFF) | 1)};
-  __builtin_prefetch(&slots_[place.first]);
+ContextTable::Place ContextTable::place(std::uint64_t context, std::int32_t group) const {
+  const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(group) * 0x9E3779B97F4A7C15);
+  const Place place{static_cast<std::uint32_t>(hash >> (64 - bits_)), static_cast<std::uint16_t>(hash << 3)};
+  __builtin_prefetch(&lines_[place.line]);
   return place;
 }
 
-const DecisionCount* ContextTable::look_up(const Place& place) const {
-  const auto [first, check] = place;
-  for (std::size_t i = 0; i < kPlaces; ++i) {
-    if (slots_[first ^ i].check == check) return &slots_[first ^ i];
+const DecisionCount* ContextTable::look_up(const Place& place, std::uint16_t member) const {
+  const Line& line = lines_[place.line];
+  const auto check = static_cast<std::uint16_t>(place.check | member);
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    if (line.checks[i] == check) return &line.counts[i];
   }
   return nullptr;
 }
 
-DecisionCount& ContextTable::find(const Place& place) {
-  const auto [first, check] = place;
-  DecisionCount* least = nullptr;
-  for (std::size_t i = 0; i < kPlaces; ++i) {
-    DecisionCount& slot = slots_[first ^ i];
-    if (slot.check == check) return slot;
-    if (least == nullptr || slot.seen < least->seen) least = &slot;
+DecisionCount& ContextTable::find(const Place& place, std::uint16_t member) {
+  Line& line = lines_[place.line];
+  const auto check = static_cast<std::uint16_t>(place.check | member);
+  std::size_t least = member;  // among equals, so that the members of a group do not replace each other
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    if (line.checks[i] == check) return line.counts[i];
+    if (line.counts[i].seen < line.counts[least].seen) least = i;
   }
-  *least = {.check = check};
-  return *least;
+  line.checks[least] = check;
+  return line.counts[least] = {};
 }
 
 HistoryMap::HistoryMap() {

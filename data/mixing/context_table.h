@@ -12,7 +12,6 @@ namespace maki {
 /// What is known about one decision in one context.
 struct DecisionCount {
   std::uint16_t probability = 1U << 15;  ///< that a 1 follows, of 2^16: the average of all, and later of the last ones
-  std::uint16_t check = 0;               ///< bits of the hash of the context; 0: the slot is free
   /// How many zeros (upper four bits) and ones (lower four bits) were seen. Whenever one of them is seen, a large count
   /// of the other is reduced, because what happened last says more than what happened often.
   std::uint8_t history = 0;
@@ -25,28 +24,34 @@ struct DecisionCount {
   void learn(bool bit);
 };
 
-/// A hash table of fixed size. A decision has three possible slots; if all are taken by others, it replaces the one
-/// that was seen least often. 15 bits of the hash are compared, so a decision rarely finds the slot of another.
+/// A hash table of fixed size. The decisions of a group (TokenCode) in a context are in one line of the cache, with
+/// those of other groups; where a line is full, a decision replaces the one in it that was seen least often. 13 bits of
+/// the hash are compared, so a decision rarely finds the slot of another.
 class ContextTable {
  public:
-  /// 2^bits slots of six bytes. Requires: 2 <= bits <= 24.
+  /// 2^bits lines of ten slots, 64 bytes each. Requires: bits <= 24.
   explicit ContextTable(int bits);
 
-  /// Where a decision is: its slots, and what it is told from others by.
+  /// Where the decisions of a group are, and what they are told from others by.
   struct Place {
-    std::uint32_t first;
+    std::uint32_t line;
     std::uint16_t check;
   };
-  /// The place of a decision `node` in a context, given by its hash. Its memory begins to be read.
-  Place place(std::uint64_t context, std::int32_t node) const;
-  /// The slot of a decision; a new one if there is none yet. Valid until the next call.
-  DecisionCount& find(const Place& place);
+  /// The place of a group of decisions in a context, given by its hash. Its memory begins to be read.
+  Place place(std::uint64_t context, std::int32_t group) const;
+  /// The slot of a decision; a new one if there is none yet. Valid until the next call. Requires: 0 < member < 8.
+  DecisionCount& find(const Place& place, std::uint16_t member);
   /// The slot if there is one, else null.
-  const DecisionCount* look_up(const Place& place) const;
+  const DecisionCount* look_up(const Place& place, std::uint16_t member) const;
 
  private:
+  static constexpr std::size_t kSlots = 10;
+  struct alignas(64) Line {
+    std::array<std::uint16_t, kSlots> checks{};  // 0: the slot is free
+    std::array<DecisionCount, kSlots> counts;
+  };
   int bits_;
-  std::vector<DecisionCount> slots_;
+  std::vector<Line> lines_;
 };
 
 /// How often a 1 followed a history, over all contexts: what few observations are worth is learned, not assumed.

@@ -30,6 +30,7 @@ void DecisionMixer::set_weight(std::size_t input, float weight) {
 
 // The mixers and both corrections have about equal shares in the result.
 double DecisionMixer::probability(std::span<const float> inputs, const Choice& choice) {
+  for (std::size_t i = 0; i < kCorrections; ++i) corrections_[i].prefetch(choice.corrections[i]);
   for (std::size_t i = 0; i < kMixers; ++i) results_[i] = mixers_[i].mix(inputs, choice.sets[i]);
   float sum = 0;
   for (std::size_t i = 0; i < of_results_.size(); ++i) sum += of_results_[i].mix(results_, choice.sets[kChoosers[i]]);

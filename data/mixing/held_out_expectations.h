@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "data/mixing/context_mixer.h"
-#include "data/ngram/held_out_counts.h"
+#include "data/mixing/probable_nodes.h"
+#include "data/mixing/token_code.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/tokens.h"
 
@@ -19,33 +19,37 @@ namespace maki {
 
 class HeldOutExpectations {
  public:
-  static constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 16;
+  /// Networks learn as much from four parts of a text as from ten, and a little less from two
+  /// (docs/decisions/085-counts-that-teach.md).
+  static constexpr std::int64_t kParts = 4;
 
-  /// Reads the text once for each of kHeldOutParts parts, which are shared among the threads; each thread takes up to
-  /// 290 MB meanwhile. About 200 bytes per token are kept. Throws what reading the text throws, and std::bad_alloc.
-  /// Requires: the tokenizer has at most kMaxVocabulary tokens, among them all of the text.
+  /// Reads the text once for each of four parts, which are shared among the threads; each thread takes up to 380 MB
+  /// meanwhile. About 200 to 400 bytes per token are kept. Throws what reading the text throws, and std::bad_alloc.
+  /// Requires: the tokenizer has all tokens of the text.
   HeldOutExpectations(const Tokenizer& tokenizer, TokenSpan text);
 
   /// About how many bytes the constructor takes for a text of so many tokens.
   static std::int64_t bytes_to_make(std::int64_t tokens, std::int64_t threads);
 
-  /// The probability of each token in the place of the token at `position`, given those before it: out [V]. Their sum
-  /// is 1, less at most 2^-16 for each token where all are expected. Requires: 0 <= position < tokens of the text.
+  /// The probability of each token in the place of the token at `position`, given those before it: out [V], whose sum
+  /// is
+  /// 1. Requires: 0 <= position < tokens of the text.
   void probabilities(std::int64_t position, std::span<float> out) const;
 
  private:
   // What is expected in each place of a part.
   struct Part {
-    std::vector<ExpectedToken> expected;
-    std::vector<std::uint32_t> begin;  // where the expected tokens of each place begin; with the end of the last ones
+    std::vector<DecisionProbability> expected;
+    std::vector<std::uint32_t> begin;  // where that of each place begins
   };
 
   void predict_part(std::int64_t index, const Tokenizer& tokenizer, std::span<const std::int64_t> joins,
                     std::span<const std::int32_t> ids, std::span<const std::int64_t> counts);
 
   std::int64_t tokens_;
-  std::vector<float> shares_;  // of each token in the text
-  std::array<Part, kHeldOutParts> parts_;
+  TokenCode code_;
+  std::vector<float> shares_;  // of each token in the text, and of all tokens below each node
+  std::array<Part, kParts> parts_;
 };
 
 }  // namespace maki

@@ -57,6 +57,11 @@ ProbabilityCorrection::ProbabilityCorrection(std::size_t contexts) : points_(con
     points_[i] = squash(static_cast<float>(i % kPoints) / kPointsPerUnit - kLastPoint);
 }
 
+void ProbabilityCorrection::prefetch(std::size_t context) const {
+  constexpr std::size_t kOfLine = 16;  // floats of a line of the cache
+  for (std::size_t i = 0; i < kPoints; i += kOfLine) __builtin_prefetch(&points_[context * kPoints + i]);
+}
+
 float ProbabilityCorrection::correct(float x, std::size_t context) {
   constexpr float kInside = 0.999F;  // so that the point to the right exists
   const float at = (std::clamp(x, -kLastPoint * kInside, kLastPoint * kInside) + kLastPoint) * kPointsPerUnit;

@@ -46,6 +46,8 @@ class ProbabilityCorrection {
   /// At first correct(x) is squash(x), up to the interpolation, in each of `contexts` contexts.
   explicit ProbabilityCorrection(std::size_t contexts);
 
+  /// Begins to read the memory of a context, for correct().
+  void prefetch(std::size_t context) const;
   /// The probability that a 1 follows, if `x` is predicted (stretched). Requires: context < contexts.
   float correct(float x, std::size_t context);
   /// Learns from the decision that correct() was asked for last.

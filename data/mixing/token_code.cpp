@@ -29,7 +29,8 @@ std::vector<std::int64_t> token_counts(std::span<const std::int32_t> ids, std::i
   return counts;
 }
 
-TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::int32_t> order) {
+TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::int32_t> order)
+    : order_(order.begin(), order.end()), stretches_(2 * order.size() - 1) {
   std::vector<std::int64_t> sums = {0};
   for (const std::int32_t id : order) sums.push_back(sums.back() + counts[static_cast<std::size_t>(id)] + 1);
   std::vector<Decision> of_token(counts.size(), {-1, false}), of_node;  // the decision that leads to it, or node −1
@@ -39,6 +40,7 @@ TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::
     open.pop_back();
     const bool leaf = stretch.end - stretch.begin == 1;
     const std::int32_t child = leaf ? order[stretch.begin] : static_cast<std::int32_t>(order.size()) + nodes();
+    stretches_[static_cast<std::size_t>(child)] = {stretch.begin, stretch.end};
     if (stretch.parent.node >= 0)
       children_[static_cast<std::size_t>(stretch.parent.node)][stretch.parent.bit ? 1 : 0] = child;
     if (leaf) {
@@ -49,6 +51,7 @@ TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::
     open.push_back({at, stretch.end, {nodes(), true}});
     open.push_back({stretch.begin, at, {nodes(), false}});
     of_node.push_back(stretch.parent);
+    groups_.push_back(group_of(stretch.parent));
     children_.push_back({});
   }
   begin_.push_back(0);
@@ -57,6 +60,19 @@ TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::
     std::reverse(decisions_.begin() + static_cast<std::ptrdiff_t>(begin_.back()), decisions_.end());
     begin_.push_back(decisions_.size());
   }
+}
+
+// Of the next node, which a decision leads to.
+TokenCode::Group TokenCode::group_of(const Decision& parent) const {
+  constexpr std::uint16_t kLastLevel = 4;  // members 4 to 7 are the last of a group
+  if (parent.node < 0 || group(parent.node).member >= kLastLevel) return {nodes(), 1};
+  const auto [first, member] = group(parent.node);
+  return {first, static_cast<std::uint16_t>(2 * member + (parent.bit ? 1 : 0))};
+}
+
+std::span<const std::int32_t> TokenCode::tokens_below(std::int32_t child) const {
+  const auto [begin, end] = stretches_[static_cast<std::size_t>(child)];
+  return std::span(order_).subspan(begin, end - begin);
 }
 
 void TokenCode::sum_branches(std::span<const float> probabilities, BranchSums& sums) const {

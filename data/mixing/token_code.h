@@ -41,6 +41,15 @@ class TokenCode {
   const std::array<std::int32_t, 2>& children(std::int32_t node) const {
     return children_[static_cast<std::size_t>(node)];
   }
+  /// Three levels of nodes form a group: `first` and what it leads to. A node is a `member` of one group, from 1 to 7.
+  struct Group {
+    std::int32_t first;
+    std::uint16_t member;
+  };
+  static constexpr std::size_t kGroupLevels = 3;
+  const Group& group(std::int32_t node) const { return groups_[static_cast<std::size_t>(node)]; }
+  /// The tokens that a child leads to, which may be a token itself.
+  std::span<const std::int32_t> tokens_below(std::int32_t child) const;
   /// The decisions that lead to a token. Requires: 0 <= token < vocab_size().
   std::span<const Decision> path(std::int32_t token) const {
     const auto at = static_cast<std::size_t>(token);
@@ -50,9 +59,14 @@ class TokenCode {
   void sum_branches(std::span<const float> probabilities, BranchSums& sums) const;
 
  private:
+  Group group_of(const Decision& parent) const;
+
   std::vector<std::array<std::int32_t, 2>> children_;
-  std::vector<Decision> decisions_;  // of all tokens, one after the other
-  std::vector<std::size_t> begin_;   // [id]: where those of a token begin; with the end of the last one
+  std::vector<Group> groups_;                          // by node
+  std::vector<std::int32_t> order_;                    // of the tokens
+  std::vector<std::array<std::size_t, 2>> stretches_;  // of the order: where the tokens below a child begin and end
+  std::vector<Decision> decisions_;                    // of all tokens, one after the other
+  std::vector<std::size_t> begin_;  // [id]: where those of a token begin; with the end of the last one
 };
 
 }  // namespace maki

@@ -17,13 +17,13 @@ namespace maki {
 /// with 10 and 1.459 with 20.
 inline constexpr std::int64_t kHeldOutParts = 10;
 
-/// A part of a text of so many tokens. Requires: 0 <= part < kHeldOutParts.
-constexpr TokenRange held_out_range(std::int64_t part, std::int64_t tokens) {
-  return {part * tokens / kHeldOutParts, (part + 1) * tokens / kHeldOutParts};
+/// One of so many parts of a text. Requires: 0 <= part < parts.
+constexpr TokenRange held_out_range(std::int64_t part, std::int64_t tokens, std::int64_t parts = kHeldOutParts) {
+  return {part * tokens / parts, (part + 1) * tokens / parts};
 }
 /// The part that the token at a position belongs to. Requires: 0 <= position < tokens.
-constexpr std::int64_t held_out_part(std::int64_t position, std::int64_t tokens) {
-  return ((position + 1) * kHeldOutParts - 1) / tokens;
+constexpr std::int64_t held_out_part(std::int64_t position, std::int64_t tokens, std::int64_t parts = kHeldOutParts) {
+  return ((position + 1) * parts - 1) / tokens;
 }
 
 class HeldOutCounts {

@@ -107,6 +107,8 @@ void require_seal_fails(ParameterStore& store, const std::string& message) {
   REQUIRE_FALSE(store.sealed());
   REQUIRE_THROWS_WITH(store.parameters().front()->value(), ContainsSubstring("seal"));
   REQUIRE_THROWS_WITH(store.gradients(), ContainsSubstring("not sealed"));
+  REQUIRE_THROWS_WITH(store.values(), ContainsSubstring("not sealed"));
+  REQUIRE_THROWS_WITH(std::as_const(store).values(), ContainsSubstring("not sealed"));
 }
 
 }  // namespace

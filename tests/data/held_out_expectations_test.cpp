@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "data/mixing/context_mixer.h"
+#include "data/mixing/token_traits.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
 #include "tests/data/random_ids.h"
@@ -29,22 +31,31 @@ TEST_CASE("expectations of each place are those of a mixer that has read the oth
   const Ids ids = random_ids(1000, 6);
   const HeldOutExpectations expectations(*tokenizer, ids);
   const std::vector<std::int64_t> counts = token_counts(ids, 6);
-  for (const std::size_t begin : {std::size_t{0}, std::size_t{300}, std::size_t{900}}) {
+  const TokenCode code(counts, ids_by_bytes(*tokenizer));
+  for (const std::size_t begin : {std::size_t{0}, std::size_t{250}, std::size_t{750}}) {
+    const std::size_t end = begin + 250;
     ContextMixer mixer(*tokenizer, counts, 1000, ContextMixer::Use::learn_then_predict);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (i == begin + 100) mixer.begin_text();
-      if (i < begin || i >= begin + 100) mixer.read(ids[i]);
+      if (i == end) mixer.begin_text();
+      if (i < begin || i >= end) mixer.read(ids[i]);
     }
     mixer.begin_text();
-    for (std::size_t i = begin > 256 ? begin - 256 : 0; i < begin + 100; ++i) {
-      std::vector<ExpectedToken> expected;
+    for (std::size_t i = begin > 256 ? begin - 256 : 0; i < end; ++i) {
+      std::vector<DecisionProbability> expected;
       mixer.expect(expected);
       mixer.follow(ids[i]);
       if (i < begin) continue;
       const std::vector<float> probabilities = expected_at(expectations, static_cast<std::int64_t>(i));
-      for (const auto [token, probability] : expected)
-        REQUIRE_THAT(probabilities.at(token), WithinAbs(probability / 65536.0, 1e-7));
-      REQUIRE_THAT(std::accumulate(probabilities.begin(), probabilities.end(), 0.0), WithinAbs(1, 1e-4));
+      auto next = expected.begin();
+      visit_probable_nodes(
+          code, [](auto&&...) {}, [&](std::int32_t) { return *next++; },
+          [&](std::int32_t child, float p) {
+            float sum = 0;
+            for (const std::int32_t id : code.tokens_below(child))
+              sum += probabilities.at(static_cast<std::size_t>(id));
+            REQUIRE_THAT(sum, WithinAbs(p, 1e-6));
+          });
+      REQUIRE_THAT(std::accumulate(probabilities.begin(), probabilities.end(), 0.0), WithinAbs(1, 1e-5));
     }
   }
 }
@@ -53,12 +64,12 @@ TEST_CASE("nothing that a part contains changes what is expected in it before") 
   const auto tokenizer = abc_tokenizer();
   const Ids ids = random_ids(1000, 6);
   Ids changed = ids;
-  for (std::size_t i = 350; i + 1 < 400; i += 2) std::swap(changed[i], changed[i + 1]);  // counts are the same
+  for (std::size_t i = 350; i + 1 < 500; i += 2) std::swap(changed[i], changed[i + 1]);  // counts are the same
   REQUIRE(changed != ids);
   const HeldOutExpectations before(*tokenizer, ids), after(*tokenizer, changed);
-  for (std::int64_t i = 300; i <= 350; ++i) REQUIRE(expected_at(before, i) == expected_at(after, i));
+  for (std::int64_t i = 250; i <= 350; ++i) REQUIRE(expected_at(before, i) == expected_at(after, i));
   std::int64_t others = 0;
-  for (std::int64_t i = 0; i < 300; ++i) others += expected_at(before, i) == expected_at(after, i) ? 0 : 1;
+  for (std::int64_t i = 0; i < 250; ++i) others += expected_at(before, i) == expected_at(after, i) ? 0 : 1;
   REQUIRE(others > 100);  // other parts have read it
 }
 
@@ -76,13 +87,13 @@ TEST_CASE("tokens that are not expected share the rest in proportion to how ofte
 
 TEST_CASE("no context of an expectation continues beyond the beginning of a piece") {
   const auto tokenizer = abc_tokenizer();
-  const Ids first = random_ids(700, 6), second = random_ids(300, 6, 9);
+  const Ids first = random_ids(3000, 6), second = random_ids(1000, 6, 9);
   Ids other = first;
-  std::swap(other[699], other[698]);  // the last tokens of the piece
+  std::swap(other[2999], other[2998]);  // the last tokens of the piece
   REQUIRE(other != first);
   const Tokens with = pieces_of(6, {first, second}), without = pieces_of(6, {other, second});
   const HeldOutExpectations before(*tokenizer, with), after(*tokenizer, without);
   // The part that begins with the second piece has read both endings, which tell it the same of its first token.
-  const std::vector<float> p = expected_at(before, 700), q = expected_at(after, 700);
+  const std::vector<float> p = expected_at(before, 3000), q = expected_at(after, 3000);
   for (std::size_t id = 0; id < 6; ++id) REQUIRE_THAT(p[id], WithinAbs(q[id], 0.02));
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autograd/core/philox.h"
+#include "data/mixing/probable_nodes.h"
 #include "tests/catch.h"
 #include "tests/data/random_ids.h"
 
@@ -83,4 +84,63 @@ TEST_CASE("the branches on the way to a token have its probability") {
     }
     REQUIRE_THAT(product, WithinAbs(p[static_cast<std::size_t>(id)], 1e-6));
   }
+}
+
+TEST_CASE("groups of a code are three levels of nodes, and what is below a child is a stretch of the order") {
+  Ids order = ids_in_order(200);
+  std::ranges::sort(order, {}, [](std::int32_t id) { return id * 37 % 200; });
+  const TokenCode code(std::vector<std::int64_t>(200, 1), order);
+  for (std::int32_t id = 0; id < 200; ++id) {
+    const std::span<const Decision> path = code.path(id);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto [first, member] = code.group(path[i].node);
+      const std::size_t level = i % TokenCode::kGroupLevels;
+      REQUIRE(first == path[i - level].node);
+      unsigned expected = 1;  // the way from the first node, after a leading 1
+      for (std::size_t k = i - level; k < i; ++k) expected = 2 * expected + (path[k].bit ? 1 : 0);
+      REQUIRE(member == expected);
+      REQUIRE(std::ranges::count(code.tokens_below(code.vocab_size() + path[i].node), id) == 1);
+    }
+    REQUIRE(std::ranges::equal(code.tokens_below(id), Ids{id}));
+  }
+  for (std::int32_t node = 0; node < code.nodes(); ++node) {
+    Ids both;
+    for (const std::int32_t child : code.children(node)) {
+      const auto below = code.tokens_below(child);
+      both.insert(both.end(), below.begin(), below.end());
+    }
+    REQUIRE(std::ranges::equal(code.tokens_below(code.vocab_size() + node), both));
+  }
+  REQUIRE(std::ranges::equal(code.tokens_below(code.vocab_size()), order));
+}
+
+TEST_CASE("probable nodes are visited level by level, and what is not is told with its probability") {
+  const TokenCode code(std::vector<std::int64_t>(4096, 1), ids_in_order(4096));  // 12 decisions each
+  std::vector<std::int32_t> entered, decided;
+  double sum = 0;
+  std::size_t tokens = 0;
+  visit_probable_nodes(
+      code,
+      [&](std::int32_t node, std::optional<std::int32_t> from) {
+        REQUIRE(from.has_value() == !entered.empty());
+        if (from) REQUIRE(std::ranges::count(decided, *from) == 1);
+        entered.push_back(node);
+      },
+      [&](std::int32_t node) {
+        decided.push_back(node);
+        return DecisionProbability{1 << 15};
+      },
+      [&](std::int32_t child, float p) {
+        REQUIRE(p == 0x1p-10F);  // the first that is less than the least
+        sum += static_cast<double>(p);
+        tokens += code.tokens_below(child).size();
+      });
+  REQUIRE(entered == decided);
+  REQUIRE(decided.size() == 1023);
+  REQUIRE(sum == 1);
+  REQUIRE(tokens == 4096);
+  visit_probable_nodes(
+      TokenCode(std::vector<std::int64_t>(1), Ids{0}), [](auto&&...) { FAIL(); },
+      [](std::int32_t) { return DecisionProbability{0}; },
+      [](std::int32_t child, float p) { REQUIRE((child == 0 && p == 1)); });
 }

@@ -142,6 +142,21 @@ TEST_CASE("a run makes its model once, for the estimate, for what is said about 
   REQUIRE(task.made == 1);
 }
 
+TEST_CASE("too little memory is an error that names what lowers the largest part") {
+  constexpr std::int64_t kTooMuch = std::int64_t{1} << 60;
+  MemoryNeed batches, weights;
+  batches.activations = weights.values = kTooMuch;
+  Config config;
+  config.batch_size = 4;
+  REQUIRE_THROWS_WITH(require_memory(config, batches, /*force=*/false),
+                      ContainsSubstring("lower --batch-size (now 4; a larger --grad-accum makes up for it)"));
+  config.batch_size = 1;
+  REQUIRE_THROWS_WITH(require_memory(config, batches, /*force=*/false),
+                      ContainsSubstring(fmt::format("available; lower --block-size (now {})", config.block_size)));
+  REQUIRE_THROWS_WITH(require_memory(config, weights, /*force=*/false),
+                      ContainsSubstring(fmt::format("lower --n-embd (now {})", config.n_embd)));
+}
+
 TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   Config config;
   config.n_layer = 1000;

@@ -7,7 +7,7 @@
 #include "autograd/core/parallel.h"
 #include "data/io/error.h"
 #include "data/io/number.h"
-#include "data/ngram/held_out_counts.h"
+#include "data/mixing/held_out_expectations.h"
 #include "train/app/begun_run.h"
 #include "train/app/interrupt.h"
 #include "train/app/progress.h"
@@ -88,12 +88,13 @@ std::optional<int> train_teacher(const Config& teacher, const Task& text, const 
 }
 
 void say_what_is_counted(const Task& task) {
-  constexpr double kSecondsPerToken = 2e-4;  // of one thread; measured (docs/decisions/085-counts-that-teach.md)
+  constexpr double kSecondsPerToken = 7e-5;  // of one thread; measured (docs/decisions/085-counts-that-teach.md)
   constexpr double kWorthNaming = 5;         // seconds
   const LanguageModelTask* const text = task.as_language_model();
-  const double seconds = text == nullptr ? 0
-                                         : kSecondsPerToken * static_cast<double>(text->dataset().train.size()) /
-                                               static_cast<double>(std::min<std::int64_t>(threads(), kHeldOutParts));
+  const double seconds = text == nullptr
+                             ? 0
+                             : kSecondsPerToken * static_cast<double>(text->dataset().train.size()) /
+                                   static_cast<double>(std::min<std::int64_t>(threads(), HeldOutExpectations::kParts));
   say(fmt::format("counting the text in many contexts, to learn from it{}",
                   seconds < kWorthNaming ? "" : fmt::format(": about {}", format_duration(seconds))));
 }
