@@ -187,6 +187,10 @@ struct CrossEntropy {
 /// −Σ weight · log softmax(logits) in nats, averaged over the targets that are not ignored (0 if all are): logits
 /// [… V], targets […] int32 → []. Throws Error if a target is neither `ignored` nor in [0, V).
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
+/// −Σ expected · log softmax(logits) in nats, summed over all rows: logits [… V], expected [… V] → []. Each row of
+/// `expected` is a distribution, or zeros if the row does not count; no gradient flows to it. Throws Error unless both
+/// have the same shape and type.
+Tensor expected_cross_entropy(const Tensor& logits, const Tensor& expected);
 /// The most memory that linear_cross_entropy() takes for logits, unless fewer than 128 rows fit into it: logits that
 /// fit are computed once instead of twice. 333 rows of GPT-2's vocabulary do, and beside such a model 64 MiB are
 /// little.

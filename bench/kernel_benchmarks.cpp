@@ -141,7 +141,7 @@ void add_cross_entropy(std::int64_t rows, std::int64_t vocabulary) {
   kernel(fmt::format("cross_entropy_forward/{}x{}", rows, vocabulary), [=](auto& o) {
     const kernels::CrossEntropyRows r = shape(o);
     return [r, x = o.in(n), s = o.scratch(rows * stats), loss = o.out(1),
-            scratch = o.template scratch<double>(kernels::cross_entropy_scratch(r))] {
+            scratch = o.template scratch<double>(kernels::cross_entropy_scratch(r.rows, r.vocabulary))] {
       *loss = static_cast<TypeOf<decltype(o)>>(kernels::cross_entropy_forward(r, x, s, scratch));
     };
   });
@@ -149,7 +149,8 @@ void add_cross_entropy(std::int64_t rows, std::int64_t vocabulary) {
     const kernels::CrossEntropyRows r = shape(o);
     const auto* const x = o.in(n);
     auto* const s = o.scratch(rows * stats);
-    kernels::cross_entropy_forward(r, x, s, o.template scratch<double>(kernels::cross_entropy_scratch(r)));
+    kernels::cross_entropy_forward(r, x, s,
+                                   o.template scratch<double>(kernels::cross_entropy_scratch(r.rows, r.vocabulary)));
     return [r, x, s, dx = o.sink(n)] { kernels::cross_entropy_backward(r, x, s, 1, dx); };
   });
 }

@@ -24,8 +24,7 @@ Tensor loss_of_logits(const Tensor& logits, const Batch& batch, const CrossEntro
   check(batch.expected.shape() == logits.shape() && batch.expected.dtype() == logits.dtype(),
         "loss: the expected probabilities must be {} {}, as the logits are; got {} {}", to_string(logits.dtype()),
         logits.shape(), to_string(batch.expected.dtype()), batch.expected.shape());
-  const Tensor logs = log_softmax(logits);
-  return neg(sum(mul(logs, batch.expected)));
+  return expected_cross_entropy(logits, batch.expected);
 }
 
 void Generator::use_prior(std::shared_ptr<const TokenPrior> prior) {

@@ -66,6 +66,38 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
   if (has_target) dx.data[target] = before + at_target;
 }
 
+// The loss of one row of expected probabilities p with the sum s: Σ_j p_j (max − x_j) + s log Σ_j e^(x_j − max).
+template <class T>
+HWY_INLINE double expected_row(std::int64_t vocabulary, const T* p, const T* x, T* stats) {
+  const hn::ScalableTag<T> d;
+  const T max = max_of_row(vocabulary, x);
+  const auto shift = hn::Set(d, max);
+  const double exponentials = sum_of_exp(vocabulary, x, max);
+  const TwoSums sums =
+      sum_row_pair<T>(vocabulary, [=](const auto& at, std::int64_t i, auto& expected, auto& below) HWY_ATTR {
+        expected = at.Load(p + i);
+        below = hn::Mul(expected, hn::Sub(shift, at.Load(x + i)));
+      });
+  stats[0] = max;
+  stats[1] = static_cast<T>(exponentials);
+  stats[2] = static_cast<T>(sums.a);
+  return sums.b + sums.a * log_scalar(exponentials);
+}
+
+// The gradient of one row: dx_j (+)= scale · (s softmax(x)_j − p_j).
+template <class T>
+HWY_INLINE void expected_backward_row(std::int64_t vocabulary, const T* p, const T* x, const T* stats, double scale,
+                                      Sink<T> dx) {
+  const hn::ScalableTag<T> d;
+  const double share = static_cast<double>(stats[2]) / static_cast<double>(stats[1]);
+  const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(share));
+  const auto scales = hn::Set(d, static_cast<T>(scale));
+  for_each_vector<T>(vocabulary, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
+    put_vector(at, dx, i, hn::Mul(scales, hn::Sub(hn::Mul(e, factor), at.Load(p + i))));
+  });
+}
+
 /// Elements between two rows, of which each has `columns` logits.
 inline std::int64_t stride_of(const CrossEntropyRows& all, std::int64_t columns) {
   return all.stride > 0 ? all.stride : columns;
@@ -114,8 +146,28 @@ void cross_entropy_backward_rounded_rows(const CrossEntropyRows& all, std::int64
   }
 }
 
+template <class T>
+double expected_rows(std::int64_t vocabulary, std::int64_t begin, std::int64_t end, const T* expected, const T* logits,
+                     T* stats) {
+  double total = 0;
+  for (std::int64_t i = begin; i < end; ++i)
+    total +=
+        expected_row(vocabulary, expected + i * vocabulary, logits + i * vocabulary, stats + i * kCrossEntropyStats);
+  return total;
+}
+
+template <class T>
+void expected_backward_rows(std::int64_t vocabulary, std::int64_t begin, std::int64_t end, const T* expected,
+                            const T* logits, const T* stats, double scale, Sink<T> dlogits) {
+  for (std::int64_t i = begin; i < end; ++i)
+    expected_backward_row(vocabulary, expected + i * vocabulary, logits + i * vocabulary,
+                          stats + i * kCrossEntropyStats, scale, Sink<T>{dlogits.data + i * vocabulary, dlogits.add});
+}
+
 MAKI_KERNEL(cross_entropy_rows);
 MAKI_KERNEL(cross_entropy_backward_rows);
+MAKI_KERNEL(expected_rows);
+MAKI_KERNEL(expected_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -126,32 +178,42 @@ namespace {
 
 MAKI_EXPORT(cross_entropy_rows);
 MAKI_EXPORT(cross_entropy_backward_rows);
+MAKI_EXPORT(expected_rows);
+MAKI_EXPORT(expected_backward_rows);
 HWY_EXPORT(cross_entropy_backward_rounded_rows);
 
 constexpr std::int64_t kRowWork = 64;  // rough cost per row besides its elements, as a number of elements
 
 // Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
-std::int64_t block_rows(const CrossEntropyRows& all) {
+std::int64_t block_rows(std::int64_t vocabulary) {
   constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work, which outweighs a task's start; bits depend on it
-  return std::max<std::int64_t>(1, kTaskElements / (all.vocabulary + kRowWork));
+  return std::max<std::int64_t>(1, kTaskElements / (vocabulary + kRowWork));
 }
 
-}  // namespace
-
-std::int64_t cross_entropy_scratch(const CrossEntropyRows& all) { return ceil_div(all.rows, block_rows(all)); }
-
-template <class T>
-double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
-  const auto kernel = MAKI_DISPATCH(cross_entropy_rows, T);
-  const std::int64_t step = block_rows(all), blocks = ceil_div(all.rows, step);
+// Σ rows_loss(begin, end) over blocks of rows.
+template <class Loss>
+double sum_of_blocks(std::int64_t rows, std::int64_t vocabulary, double* scratch, const Loss& rows_loss) {
+  const std::int64_t step = block_rows(vocabulary), blocks = ceil_div(rows, step);
   // 8 elementary operations per element, mostly for the exponential.
-  parallel_for(blocks, 8 * step * (all.vocabulary + kRowWork), [&](std::int64_t block) {
-    const std::int64_t begin = block * step, end = std::min(all.rows, begin + step);
-    scratch[block] = kernel(all, begin, end, logits, stats);
+  parallel_for(blocks, 8 * step * (vocabulary + kRowWork), [&](std::int64_t block) {
+    scratch[block] = rows_loss(block * step, std::min(rows, (block + 1) * step));
   });
   double total = 0;
   for (std::int64_t block = 0; block < blocks; ++block) total += scratch[block];
   return total;
+}
+
+}  // namespace
+
+std::int64_t cross_entropy_scratch(std::int64_t rows, std::int64_t vocabulary) {
+  return ceil_div(rows, block_rows(vocabulary));
+}
+
+template <class T>
+double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
+  const auto kernel = MAKI_DISPATCH(cross_entropy_rows, T);
+  return sum_of_blocks(all.rows, all.vocabulary, scratch,
+                       [&](std::int64_t begin, std::int64_t end) { return kernel(all, begin, end, logits, stats); });
 }
 template double cross_entropy_forward(const CrossEntropyRows&, const float*, float*, double*);
 template double cross_entropy_forward(const CrossEntropyRows&, const double*, double*, double*);
@@ -186,6 +248,31 @@ void cross_entropy_backward(const CrossEntropyRows& all, const T* logits, const 
 }
 template void cross_entropy_backward(const CrossEntropyRows&, const float*, const float*, double, Sink<float>);
 template void cross_entropy_backward(const CrossEntropyRows&, const double*, const double*, double, Sink<double>);
+
+template <class T>
+double expected_cross_entropy_forward(std::int64_t rows, std::int64_t vocabulary, const T* expected, const T* logits,
+                                      T* stats, double* scratch) {
+  const auto kernel = MAKI_DISPATCH(expected_rows, T);
+  return sum_of_blocks(rows, vocabulary, scratch, [&](std::int64_t begin, std::int64_t end) {
+    return kernel(vocabulary, begin, end, expected, logits, stats);
+  });
+}
+template double expected_cross_entropy_forward(std::int64_t, std::int64_t, const float*, const float*, float*, double*);
+template double expected_cross_entropy_forward(std::int64_t, std::int64_t, const double*, const double*, double*,
+                                               double*);
+
+template <class T>
+void expected_cross_entropy_backward(std::int64_t rows, std::int64_t vocabulary, const T* expected, const T* logits,
+                                     const T* stats, double scale, Sink<T> dlogits) {
+  const auto kernel = MAKI_DISPATCH(expected_backward_rows, T);
+  parallel_ranges(rows, 8 * (vocabulary + kRowWork), [&](std::int64_t begin, std::int64_t end) {
+    kernel(vocabulary, begin, end, expected, logits, stats, scale, dlogits);
+  });
+}
+template void expected_cross_entropy_backward(std::int64_t, std::int64_t, const float*, const float*, const float*,
+                                              double, Sink<float>);
+template void expected_cross_entropy_backward(std::int64_t, std::int64_t, const double*, const double*, const double*,
+                                              double, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

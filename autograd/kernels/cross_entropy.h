@@ -23,8 +23,8 @@ struct CrossEntropyRows {
 /// target's logit. Together they give the log-sum-exp, and keep 1 − p_t accurate where p_t is nearly 1.
 inline constexpr std::int64_t kCrossEntropyStats = 3;
 
-/// Doubles of scratch that cross_entropy_forward() needs.
-std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
+/// Doubles of scratch that the forward passes need.
+std::int64_t cross_entropy_scratch(std::int64_t rows, std::int64_t vocabulary);
 /// Returns the sum of the losses in nats, added in double precision, of all rows that are not ignored. logits [rows,
 /// vocabulary]; stats [rows, kCrossEntropyStats] is not written for ignored rows. The loss of a row that contains NaN
 /// or +Inf is NaN.
@@ -44,5 +44,16 @@ void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, st
 /// row i begins where its logits began, so that rows are 2 · stride bfloat16 numbers apart.
 void cross_entropy_backward_rounded(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, float* logits,
                                     const float* stats, double scale);
+
+/// Cross-entropy of a distribution p over the vocabulary, which need not sum to 1, in place of a target: the loss of a
+/// row is −Σ_j p_j log softmax(x)_j, with the gradient s softmax(x)_j − p_j, where s = Σ_j p_j. expected and logits
+/// [rows, vocabulary]; stats [rows, kCrossEntropyStats] are m, Σ e^(x_j − m) over all j, and s.
+template <class T>
+double expected_cross_entropy_forward(std::int64_t rows, std::int64_t vocabulary, const T* expected, const T* logits,
+                                      T* stats, double* scratch);
+/// dlogits [rows, vocabulary] = `scale` times the gradient of the sum of the losses; added if the sink adds.
+template <class T>
+void expected_cross_entropy_backward(std::int64_t rows, std::int64_t vocabulary, const T* expected, const T* logits,
+                                     const T* stats, double scale, Sink<T> dlogits);
 
 }  // namespace maki::kernels

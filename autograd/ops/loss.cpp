@@ -130,7 +130,7 @@ Tensor stats_of(const kernels::CrossEntropyRows& rows, DType dtype) {
   return empty({rows.rows, kernels::kCrossEntropyStats}, dtype);
 }
 Tensor scratch_of(const kernels::CrossEntropyRows& rows) {
-  return empty({kernels::cross_entropy_scratch(rows)}, DType::float64);
+  return empty({kernels::cross_entropy_scratch(rows.rows, rows.vocabulary)}, DType::float64);
 }
 
 }  // namespace
@@ -151,6 +151,30 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
       const double scale = static_cast<double>(*g.out<T>()) * factor;
       if (const Sink<T> dlogits = g.in<T>(0)) {
         kernels::cross_entropy_backward(rows, logits.data<T>(), stats.data<T>(), scale, dlogits);
+      }
+    });
+  });
+}
+
+Tensor expected_cross_entropy(const Tensor& logits, const Tensor& expected) {
+  const char* const op = "expected_cross_entropy";
+  check_floating(op, logits);
+  check_same_type(op, logits, expected);
+  const Shape& shape = logits.shape();
+  check(shape.rank() >= 1 && expected.shape() == shape,
+        "{}: logits and expected probabilities must both be [… V]; got {} and {}", op, shape, expected.shape());
+  const std::int64_t vocabulary = shape.cols(), rows = vocabulary > 0 ? logits.numel() / vocabulary : 0;
+  Tensor loss = empty({}, logits.dtype()), stats = empty({rows, kernels::kCrossEntropyStats}, logits.dtype());
+  Tensor scratch = empty({kernels::cross_entropy_scratch(rows, vocabulary)}, DType::float64);
+  dispatch(logits.dtype(), [&]<class T>() {
+    *loss.data<T>() = static_cast<T>(kernels::expected_cross_entropy_forward(
+        rows, vocabulary, expected.data<T>(), logits.data<T>(), stats.data<T>(), scratch.data<double>()));
+  });
+  return record(op, loss, {logits}, [logits, expected = expected.detach(), stats, rows, vocabulary](Grads& g) {
+    dispatch(logits.dtype(), [&]<class T>() {
+      if (const Sink<T> dlogits = g.in<T>(0)) {
+        kernels::expected_cross_entropy_backward(rows, vocabulary, expected.data<T>(), logits.data<T>(),
+                                                 stats.data<T>(), static_cast<double>(*g.out<T>()), dlogits);
       }
     });
   });

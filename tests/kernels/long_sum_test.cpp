@@ -81,7 +81,7 @@ TEST_CASE("cross-entropy over a vocabulary of 65,536 keeps its precision", "[sum
   for (std::int64_t j = 0; j < kLongRows; ++j) total += std::exp(double{m.x[static_cast<std::size_t>(j)]});
   on_every_target_with_amx([&] {
     std::vector<float> stats(kCrossEntropyStats), gradient(static_cast<std::size_t>(kLongRows));
-    std::vector<double> scratch(static_cast<std::size_t>(cross_entropy_scratch(rows)));
+    std::vector<double> scratch(static_cast<std::size_t>(cross_entropy_scratch(rows.rows, rows.vocabulary)));
     const double loss = cross_entropy_forward(rows, m.x.data(), stats.data(), scratch.data());
     REQUIRE(std::abs(loss - (std::log(total) - double{m.x[123]})) < 6e-7 * loss);
     cross_entropy_backward(rows, m.x.data(), stats.data(), 1, Sink<float>{gradient.data(), false});

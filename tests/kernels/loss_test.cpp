@@ -45,7 +45,7 @@ LossResult<T> run(const LossCase& c, const std::vector<T>& logits, const std::ve
                   double scale, bool add) {
   const kernels::CrossEntropyRows rows{c.rows, c.vocabulary, targets.data(), kIgnored, c.smoothing};
   Output<T> stats(c.rows * kernels::kCrossEntropyStats, false), gradient(c.rows * c.vocabulary, add);
-  Output<double> scratch(kernels::cross_entropy_scratch(rows), false);
+  Output<double> scratch(kernels::cross_entropy_scratch(rows.rows, rows.vocabulary), false);
   const double loss = kernels::cross_entropy_forward(rows, logits.data(), stats.data(), scratch.data());
   scratch.values();
   kernels::cross_entropy_backward(rows, logits.data(), stats.values().data(), scale, gradient.sink());

@@ -181,6 +181,14 @@ Exact cross_entropy(const Exact& logits, const Exact& targets, const CrossEntrop
   return loss;
 }
 
+Exact expected_cross_entropy(const Exact& logits, const Tensor& expected) {
+  const Exact logarithms = log_softmax(logits);
+  Exact loss((Shape()));
+  for (std::int64_t i = 0; i < logits.numel(); ++i)
+    loss[0] -= static_cast<long double>(expected.data<double>()[i]) * logarithms[i];
+  return loss;
+}
+
 Exact linear_cross_entropy(const Exact& x, const Exact& weight, const Exact& targets, const CrossEntropy& options) {
   return cross_entropy(linear(x, weight), targets, options);
 }

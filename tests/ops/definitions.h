@@ -116,6 +116,7 @@ Exact embedding_sum(const Exact& table, const Exact& ids);
 Exact one_hot(const Exact& ids, std::int64_t classes);
 Exact mse(const Exact& prediction, const Exact& target, const MeanSquaredError& options);
 Exact cross_entropy(const Exact& logits, const Exact& targets, const CrossEntropy& options = {});
+Exact expected_cross_entropy(const Exact& logits, const Tensor& expected);
 Exact linear_cross_entropy(const Exact& x, const Exact& weight, const Exact& targets, const CrossEntropy& options = {});
 
 // --- definitions_attention.cpp ---

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "autograd/ops.h"
 #include "tests/ops/op_table.h"
 
@@ -34,6 +36,29 @@ Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, d
             return Case{{draw.normals(shape, mean, std), draw.integers(rows, options.ignored == -1 ? -1 : 0, last)},
                         [=](const auto& x) { return cross_entropy(x[0], x[1], options); }};
           }};
+}
+
+// Distributions are constants, so the case holds them itself; float32 represents them exactly. Some rows are zeros, and
+// the others sum to any number.
+Row expected_cross_entropy_row(const char* name, int rank, double std) {
+  return {.op = "expected_cross_entropy",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Shape shape = draw.shape(rank);
+                Tensor expected = convert(exp(draw.normals(shape)), DType::float32);
+                for (std::int64_t at = 0; at < shape.numel(); at += shape.cols()) {
+                  if (draw.integer(0, 3) == 0) std::fill_n(expected.data<float>() + at, shape.cols(), 0.0F);
+                }
+                return Case{{draw.normals(shape, 0, std)}, [=](const auto& x) {
+                              return expected_cross_entropy(x[0], convert(expected, x[0].dtype()));
+                            }};
+              },
+          .empties = {[] {
+            return Case{{zeros({2, 0}, DType::float64)}, [](const auto& x) {
+                          return expected_cross_entropy(x[0], zeros({2, 0}, x[0].dtype()));
+                        }};
+          }}};
 }
 
 // x [… C], weight [V, C]. Targets include -1 if options.ignored is -1.
@@ -115,6 +140,9 @@ std::vector<Row> loss_rows() {
       linear_cross_entropy_row("mean, some ignored", 2, {}),
       linear_cross_entropy_row("leading axes, label smoothing, sum", 3,
                                {.ignored = -100, .label_smoothing = 0.1, .sum = true}),
+      expected_cross_entropy_row("one row", 1, 1),
+      expected_cross_entropy_row("some rows are zeros", 2, 1),
+      expected_cross_entropy_row("leading axes, confident", 3, 4),
       one_hot_row(),
       mse_row("mean", {}),
       mse_row("sum", {.sum = true}),

@@ -84,6 +84,7 @@ TEST_CASE("an op names two types that differ in the order of its inputs, whichev
   refused("attention", [&] { return attention(x, other(zeros({2, 3, 8}, DType::float32)), {.n_head = 1}); });
   refused("linear_attention", [&] { return linear_attention(x, other(x), x, {.n_head = 1}); });
   refused("linear_attention", [&] { return linear_attention(x, x, other(x), {.n_head = 1}); });
+  refused("expected_cross_entropy", [&] { return expected_cross_entropy(x, other(x)); });
   refused("linear_cross_entropy", [&] { return linear_cross_entropy(x, other(matrix), zeros({2, 3}, DType::int32)); });
   refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, other(matrix), row, matrix, row); });
   refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, other(row), matrix, row); });
