@@ -2,7 +2,9 @@
 // depends on how fast anything is.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 #include "autograd/kernels/peak.h"
@@ -128,6 +130,19 @@ TEST_CASE("every kind of step is verified before it is timed") {
     REQUIRE_THROWS_WITH(bench.verify(), ContainsSubstring("the gradient is wrong"));
     REQUIRE(bench.tokens_per_step() == 8 * kind.config.batch_size * kind.config.grad_accum);
   }
+}
+
+TEST_CASE("the profile leaves the rate of what has no amount empty") {
+  Arguments tiny = kTiny;
+  tiny.pop_back();  // no JSON
+  std::istringstream lines(run_maki(Arguments{"bench"} + tiny).out);
+  std::vector<std::size_t> fields;  // of ops that copy and do not compute
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("embedding")) continue;
+    std::istringstream words(line);
+    fields.push_back(static_cast<std::size_t>(std::distance(std::istream_iterator<std::string>(words), {})));
+  }
+  REQUIRE(fields == std::vector<std::size_t>{6, 6});  // all but the GFLOP/s, forward and backward
 }
 
 TEST_CASE("a profile that diverges leaves the trainer as it was") {

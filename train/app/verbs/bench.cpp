@@ -160,9 +160,9 @@ void add_profile(const std::vector<ProfileRow>& rows, Report& report) {
   double all = 0;
   for (const ProfileRow& row : rows) all += row.seconds;
   report.text(
-      fmt::format("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s"));
+      fmt::format("\n{:22} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s"));
   for (const ProfileRow& row : rows) {
-    report.text(fmt::format("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}", row.op, row.pass, row.calls,
+    report.text(fmt::format("{:22} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}", row.op, row.pass, row.calls,
                             1e3 * row.seconds, 100 * row.seconds / all, rate(row.flop, row.seconds),
                             rate(row.bytes, row.seconds)));
   }
