@@ -97,13 +97,3 @@ TEST_CASE("rounded weights are refused where they would have no effect, and numb
   require_ok(run_maki(Arguments{"train", corpus, "--out", wide, "--max-steps", "2", "--dtype", "float64"} + kSmall));
   require_refused(run_maki(Arguments{"generate", wide} + kInt8), 2, {"type float64", "omit --weights"});
 }
-
-TEST_CASE("weights that are not finite cannot be rounded: exit 4") {
-  const TrainedRun run;
-  maki::LoadedModel loaded(checkpoint(run.path, 30));
-  loaded.store.values().data<float>()[0] = std::nanf("");
-  const auto optimizer = maki::make_optimizer(loaded.state.config, loaded.store);
-  const std::string broken = run.folder / "broken.maki";
-  maki::write_checkpoint(maki::posix_file_system(), broken, loaded.state, loaded.store, *optimizer);
-  require_refused(run_maki(Arguments{"generate", broken} + kInt8), 4, {broken, "finite"});
-}

@@ -156,6 +156,19 @@ TEST_CASE("an event file begins with its version and the step of its session, an
   REQUIRE(field(field(sample, 8), 8) == "naïve\ntext");
 }
 
+TEST_CASE("an event file has the loss of counting alone from the session that counted") {
+  const TemporaryFolder folder;
+  ParameterStore store;
+  store.add("w", Shape{4}, init::constant(1));
+  store.seal(1);
+  EventFile file(folder.path(), store);
+  file.on_start(0, RunHistory());
+  file.on_counting({.step = 0, .order = 6, .val_loss = 1.5, .nats_per_character = 1.25});
+  file.on_sync();
+  const std::string event = events_of(only_file(folder.path())).back();
+  REQUIRE(scalars(event) == std::map<std::string, float>{{"loss/counting alone", 1.5F}});
+}
+
 TEST_CASE("a histogram has all values of a parameter in its buckets, and their sums") {
   const TemporaryFolder folder;
   ParameterStore store;

@@ -54,13 +54,7 @@ void LoadedModel::round_weights() {
   check(store.dtype() == DType::float32,
         "{}: has numbers of type {}, and only those of a float32 model are rounded to 8 bits; omit `weights`", path,
         to_string(store.dtype()));
-  try {
-    store.keep_int8_values();
-  } catch (const OutOfMemoryError&) {
-    throw;
-  } catch (const Error& error) {
-    fail<CheckpointError>("{}: {}", path, error.what());
-  }
+  store.keep_int8_values();
 }
 
 namespace {

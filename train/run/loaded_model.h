@@ -23,8 +23,8 @@ struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights; without one it
   /// is that of the run, whose weights may be mapped: the file must then not be shortened or overwritten while the
   /// model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or damaged,
-  /// CheckpointError if it cannot be read or, for `weights` of 8 bits, has numbers that are not finite, and Error for a
-  /// `dtype` of whole numbers, or for such weights of a model that is not float32. With `specials`, special tokens that
+  /// CheckpointError if it cannot be read, and Error for a `dtype` of whole numbers, or for `weights` of 8 bits of a
+  /// model that is not float32. With `specials`, special tokens that
   /// are written in a text are these tokens (finding_specials()), and CorpusError is thrown if no vocabulary has any.
   explicit LoadedModel(const std::string& path, std::optional<DType> dtype = {}, bool specials = false,
                        WeightNumbers weights = WeightNumbers::trained);
