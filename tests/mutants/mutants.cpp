@@ -187,6 +187,7 @@ class Mutator {
   // Swaps neighbouring arguments of a call.
   void arguments(std::size_t i) {
     static const Words kSymmetric = {"min", "max", "Min", "Max", "Add", "Mul", "swap", "if", "for", "while", "switch"};
+    static const Words kSymmetricFactors = {"MulAdd", "MulSub", "NegMulAdd"};  // the first two arguments
     const bool call = is(i, "(") && at(i).attached && (at(i - 1).kind == Kind::word || is(i - 1, ">"));
     if (!call || is_one_of(i - 1, kSymmetric)) return;
     std::vector<std::size_t> ends = {i};  // the tokens around the arguments
@@ -194,7 +195,7 @@ class Mutator {
       if (at(j).kind == Kind::text) break;
       if (is(j, ",") || j == at(i).mate) ends.push_back(j);
     }
-    for (std::size_t k = 0; k + 2 < ends.size(); ++k) {
+    for (std::size_t k = is_one_of(i - 1, kSymmetricFactors) ? 1 : 0; k + 2 < ends.size(); ++k) {
       const std::string first = text(ends[k] + 1, ends[k + 1]), second = text(ends[k + 1] + 1, ends[k + 2]);
       if (first == second || (first + second).find('{') != std::string::npos) continue;
       replace("arguments", ends[k] + 1, ends[k + 2], second + ", " + first);
