@@ -29,7 +29,7 @@ struct DecisionCount {
 /// the hash are compared, so a decision rarely finds the slot of another.
 class ContextTable {
  public:
-  /// 2^bits lines of ten slots, 64 bytes each. Requires: bits <= 24.
+  /// 2^bits lines of ten slots, 64 bytes each. Requires: 1 <= bits <= 24.
   explicit ContextTable(int bits);
 
   /// Where the decisions of a group are, and what they are told from others by.
