@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <vector>
 
@@ -235,4 +236,15 @@ TEST_CASE("only regular files are read: a pipe is not waited for, and a device i
         error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), path, SIZE_MAX); });
     REQUIRE(contains(said, path + ": is not a regular file"));
   }
+}
+
+TEST_CASE("folders that are made may be used by all whom the umask allows") {
+  const TemporaryFolder folder;
+  std::vector<std::string> made;
+  const mode_t before = umask(027);
+  make_directories(posix_file_system(), folder / "a/b", made);
+  umask(before);
+  REQUIRE(made.size() == 2);
+  for (const std::string& path : made)
+    REQUIRE(std::filesystem::status(path).permissions() == static_cast<std::filesystem::perms>(0750));
 }
