@@ -54,7 +54,7 @@ class ContextMixer {
   MixedLoss read(std::int32_t token, std::span<const float> other = {});
   /// Adds what is expected next: the probability of each decision, in the order of visit_probable_nodes(). Learns
   /// nothing. Requires: Use::learn_then_predict.
-  void expect(std::vector<DecisionProbability>& expected);
+  void expect(std::vector<DecisionProbability>& probabilities);
   /// Reads a token without learning it. Requires: Use::learn_then_predict.
   void follow(std::int32_t token) { contexts_.follow(token); }
   /// The next token begins another text: contexts begin anew. What was learned stays, and so do repetitions.

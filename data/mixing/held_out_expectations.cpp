@@ -14,27 +14,26 @@ namespace maki {
 // part last (docs/decisions/085-counts-that-teach.md).
 HeldOutExpectations::HeldOutExpectations(const Tokenizer& tokenizer, TokenSpan text)
     : tokens_(static_cast<std::int64_t>(text.size())),
-      code_(token_counts(text.ids(), tokenizer.vocab_size()), ids_by_bytes(tokenizer)) {
+      counts_(token_counts(text.ids(), tokenizer.vocab_size())),
+      code_(counts_, ids_by_bytes(tokenizer)) {
   constexpr std::int64_t kWorkPerToken = 50'000;  // a rough guess, in elementary operations (parallel.h)
   const std::vector<std::int32_t> ids = text.ids();
-  const std::vector<std::int64_t> counts = token_counts(ids, tokenizer.vocab_size());
   for (std::int32_t child = 0; child < code_.vocab_size() + code_.nodes(); ++child) {
     float& sum = shares_.emplace_back(0.0F);
     for (const std::int32_t id : code_.tokens_below(child))
-      sum += static_cast<float>(counts[static_cast<std::size_t>(id)]) + 0.5F;
+      sum += static_cast<float>(counts_[static_cast<std::size_t>(id)]) + 0.5F;
   }
   parallel_for_throwing(kParts, tokens_ * kWorkPerToken,
-                        [&](std::int64_t part) { predict_part(part, tokenizer, text.joins(), ids, counts); });
+                        [&](std::int64_t part) { predict_part(part, tokenizer, text.joins(), ids); });
 }
 
 // Reads all but a part, and then the part.
 void HeldOutExpectations::predict_part(std::int64_t index, const Tokenizer& tokenizer,
-                                       std::span<const std::int64_t> joins, std::span<const std::int32_t> ids,
-                                       std::span<const std::int64_t> counts) {
+                                       std::span<const std::int64_t> joins, std::span<const std::int32_t> ids) {
   constexpr std::int64_t kContextTokens = 256;  // that are read before a part: more than most contexts reach back
   const TokenRange range = held_out_range(index, tokens_, kParts);
   const std::int64_t begin = range.begin, end = range.end;
-  ContextMixer mixer(tokenizer, counts, tokens_, ContextMixer::Use::learn_then_predict);
+  ContextMixer mixer(tokenizer, counts_, tokens_, ContextMixer::Use::learn_then_predict);
   const auto enter = [&](std::int64_t i) {  // the token at i, before which a text may begin
     if (i == end || std::ranges::binary_search(joins, i)) mixer.begin_text();
     return ids[static_cast<std::size_t>(i)];

@@ -31,8 +31,7 @@ class HeldOutExpectations {
   /// About how many bytes the constructor takes for a text of so many tokens.
   static std::int64_t bytes_to_make(std::int64_t tokens, std::int64_t threads);
 
-  /// The probability of each token in the place of the token at `position`, given those before it: out [V], whose sum
-  /// is
+  /// The probability of each token in the place of the token at `position`, given those before it: out [V]. They sum to
   /// 1. Requires: 0 <= position < tokens of the text.
   void probabilities(std::int64_t position, std::span<float> out) const;
 
@@ -44,11 +43,12 @@ class HeldOutExpectations {
   };
 
   void predict_part(std::int64_t index, const Tokenizer& tokenizer, std::span<const std::int64_t> joins,
-                    std::span<const std::int32_t> ids, std::span<const std::int64_t> counts);
+                    std::span<const std::int32_t> ids);
 
   std::int64_t tokens_;
+  std::vector<std::int64_t> counts_;  // of each token in the text
   TokenCode code_;
-  std::vector<float> shares_;  // of each token in the text, and of all tokens below each node
+  std::vector<float> shares_;  // Σ (count + 1/2) of the tokens below each token and node
   std::array<Part, kParts> parts_;
 };
 
