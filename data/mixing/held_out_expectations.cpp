@@ -54,10 +54,9 @@ void HeldOutExpectations::predict_part(std::int64_t index, const Tokenizer& toke
 }
 
 std::int64_t HeldOutExpectations::bytes_to_make(std::int64_t tokens, std::int64_t threads) {
-  constexpr std::int64_t kPerToken = 400;                                    // of what is kept
   constexpr std::int64_t kMixer = 26'000'000;                                // of a ContextMixer, without its tables
   constexpr std::int64_t kTablesPerToken = 1344, kMostTables = 353'000'000;  // 21 tables with a line of 64 bytes
-  return kPerToken * tokens + std::min(threads, kParts) * (kMixer + std::min(kTablesPerToken * tokens, kMostTables));
+  return bytes_kept(tokens) + std::min(threads, kParts) * (kMixer + std::min(kTablesPerToken * tokens, kMostTables));
 }
 
 void HeldOutExpectations::probabilities(std::int64_t position, std::span<float> out) const {

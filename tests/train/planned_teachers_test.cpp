@@ -41,7 +41,13 @@ TEST_CASE("a plan leaves teachers to the user, and has none where nothing is gai
   const double hour = 3600;
   PlanRequest request = request_for(1'000'000, hour);
   request.memory = 64'000'000'000;
+  const Plan taught = plan_of(request);
+  REQUIRE(has_teacher(taught));
+  REQUIRE(taught.memory_bytes > plan_of(with(request, {{"teacher", ""}})).memory_bytes);
+  request.memory = taught.memory_bytes;
   REQUIRE(has_teacher(plan_of(request)));
+  request.memory = taught.memory_bytes - 1;
+  REQUIRE(plan_of(request).memory_bytes < taught.memory_bytes);
   request.memory = 300'000'000;
   REQUIRE(*request.memory < HeldOutExpectations::bytes_to_make(300'000, 1));
   REQUIRE_FALSE(has_teacher(plan_of(request)));

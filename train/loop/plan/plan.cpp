@@ -116,7 +116,7 @@ void Planner::choose_length() {
       static_cast<std::int64_t>(most), training_seconds() - counting, enough_reason());
   plan_.seconds += counting + teacher_seconds_;
   plan_.passes = static_cast<double>(plan_.config.max_steps) / steps_per_pass();
-  plan_.memory_bytes = memory_needed(plan_.config, vocab).total();
+  plan_.memory_bytes = memory_bytes(plan_.config);
 }
 
 Plan make_plan(const PlanRequest& request, StepTimer& timer) {

@@ -8,6 +8,7 @@
 #include "data/io/number.h"
 #include "data/mixing/held_out_expectations.h"
 #include "data/ngram/ngram_model.h"
+#include "train/loop/estimate.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
 #include "train/loop/plan/shapes.h"
@@ -145,12 +146,24 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
   if (is_fixed("teacher") || shape_.recipe != Recipe::prior || text_.train_tokens < kVeryShortText ||
       text_.train_tokens > kLongestText || all < 2 * counted)
     return;
-  const std::int64_t bytes = HeldOutExpectations::bytes_to_make(std::llround(text_.train_tokens), threads());
-  if (request_.memory && bytes > *request_.memory) return;
-  set_list(plan_.config, find_field("teacher"), {std::string(kCountingTeacher)});
+  Config taught = plan_.config;
+  set_list(taught, find_field("teacher"), {std::string(kCountingTeacher)});
+  Config shaped = taught;
+  apply_shape(shaped, choice.shape, request_);
+  if (request_.memory && memory_bytes(shaped) > *request_.memory) return;
+  plan_.config = taught;
   record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
   teacher_seconds_ = request_.seconds * counted / all;
   seconds_per_step_ *= kTaughtStep;
+}
+
+// Training begins when the counts of a teacher are made, and a part of what that takes is kept.
+std::int64_t Planner::memory_bytes(const Config& config) const {
+  const std::int64_t training = memory_needed(config, random_vocab_sizes(config, text_.vocabulary)).total();
+  if (std::ranges::find(config.teacher, kCountingTeacher) == config.teacher.end()) return training;
+  const std::int64_t tokens = std::llround(text_.train_tokens);
+  return std::max(HeldOutExpectations::bytes_to_make(tokens, threads()),
+                  training + HeldOutExpectations::bytes_kept(tokens));
 }
 
 // The reasons for the fields that apply_shape() sets.

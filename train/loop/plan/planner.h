@@ -65,6 +65,7 @@ class Planner : Choices {
   void choose_model();
   double passes(const ShapeChoice& choice, double seconds) const;
   void consider_teacher(const ShapeChoice& choice);
+  std::int64_t memory_bytes(const Config& config) const;
   void explain_model(const Plan& before);
   void choose_head();
   void choose_validation();
