@@ -42,7 +42,8 @@ class Mutator {
     if (is(i, "static_assert")) return at(i + 1).mate;
     if (is_cost(i)) return find(i + 1, {",", ";"}) - 1;
     if (is(i, "asm") || (is(i, "[") && is(i + 1, "["))) return enclosing_end(i + 1);
-    if (is(i, "hwy") && is(i + 2, "Prefetch")) return enclosing_end(i);  // changes no result
+    // What is asked for ahead of time changes no result.
+    if ((is(i, "hwy") && is(i + 2, "Prefetch")) || is(i, "__builtin_prefetch")) return enclosing_end(i);
     if (at(i).kind == Kind::text && is_message(i)) return enclosing_end(i) - 1;
     replace_symbol(i);
     logic(i);
