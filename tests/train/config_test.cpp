@@ -329,6 +329,10 @@ TEST_CASE("the rules between fields") {
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));
+  const auto phase = [](double min_lr) { return Phase{.end = 10, .learning_rate = 0.01, .min_lr = min_lr}; };
+  REQUIRE(said([&](Config& c) { c.phases = {phase(0.01)}; }).empty());
+  REQUIRE(contains(said([&](Config& c) { c.phases = {phase(0.02)}; }),
+                   "phases: min_lr must not exceed learning_rate; got 0.02 and 0.01"));
   REQUIRE(contains(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = 0; }),
                    "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got 0.02 and 0"));
   REQUIRE(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = c.muon_lr = 0; }).empty());

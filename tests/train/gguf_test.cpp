@@ -166,9 +166,12 @@ TEST_CASE("a block of Q8_0 is a scale and 32 rounded numbers") {
   }
   for (std::size_t i = 34; i < 68; ++i) REQUIRE(bytes[i] == std::byte{0});  // all zeros have the scale 0
   REQUIRE_THROWS(gguf_numbers(GgufType::q8_0, std::span(values).first(33)));
-  values[3] = 1e30F;
+  values[3] = 65504;  // the largest finite number of float16
+  REQUIRE(gguf_numbers(GgufType::f16, values).size() == 2 * values.size());
+  values[3] = std::nextafter(65504.0F, 1e30F);
   REQUIRE_THAT(error_message<Error>([&] { gguf_numbers(GgufType::f16, values); }),
                ContainsSubstring("f16 cannot hold"));
+  values[3] = 1e30F;
   REQUIRE_THAT(error_message<Error>([&] { gguf_numbers(GgufType::q8_0, values); }),
                ContainsSubstring("q8_0 cannot hold"));
   REQUIRE_THAT(error_message<Error>([&] { gguf_type_named("q8"); }), ContainsSubstring("nearest is q8_0"));

@@ -173,6 +173,7 @@ TEST_CASE("the number of steps is decided after a tenth of the time, and again w
   REQUIRE(times.count(Work::step) == 0);
   REQUIRE(decide(78, 1, 130) == 152);  // only the steps since the last decision count
   REQUIRE_FALSE(decide(80, 1, 132));
+  REQUIRE(times.count(Work::step) == 10);  // nothing was decided
   times.forget(Work::step);
   REQUIRE(decide(80.5, 0.25, 141) == 219);  // the machine is faster, and half of the steps that were left are done
   REQUIRE(decide(97, 1, 200) == 203);
