@@ -24,7 +24,8 @@ constexpr double kShorter = 0.01, kLonger = 0.03;
 // one before the last.
 double times_due(std::int64_t interval, std::int64_t finished, std::int64_t max_steps) {
   if (interval <= 0) return 0;
-  return static_cast<double>((max_steps - 1) / interval - finished / interval);
+  const std::int64_t times = (max_steps - 1) / interval - finished / interval;
+  return static_cast<double>(times);
 }
 
 }  // namespace
