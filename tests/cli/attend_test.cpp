@@ -226,11 +226,13 @@ TEST_CASE("positions: four forms of the same numbers") {
   REQUIRE(facts.at("wavelengths").size() == 2);
 
   std::istringstream csv(require_ok(run_maki(size + Arguments{"--csv"})).out);
-  std::string line, last;
-  int lines = 0;
-  for (; std::getline(csv, line); ++lines) last = line;
-  REQUIRE(lines == 1 + 12 + 9 + 2);
-  REQUIRE(last.starts_with("wavelength,0,1,62.83"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(csv, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 1 + 12 + 9 + 2);
+  REQUIRE(lines[0] == "quantity,row,column,value");
+  REQUIRE(lines[1 + 1 * 4 + 2] == fmt::format("encoding,1,2,{}", std::sin(0.1)));
+  REQUIRE(lines[1 + 12 + 2 * 3 + 1] == fmt::format("dot_product,2,1,{}", facts.at("dot_products")[2][1].get<double>()));
+  REQUIRE(lines.back().starts_with("wavelength,0,1,62.83"));
   REQUIRE_THAT(require_ok(run_maki(size)).out, ContainsSubstring("base 100, width 4, 3 positions"));
 
   const TemporaryFolder folder;

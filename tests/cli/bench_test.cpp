@@ -199,6 +199,9 @@ TEST_CASE("bench gemm measures products") {
   const json facts =
       bench_facts({"gemm", "13,64,32", "70,65,33", "--transpose", "TN", "--packed", "--threads", "1", "--json"});
   REQUIRE(facts.at("threads") == 1);
+  require_positive(facts, {"multiply_add_gflop_per_second", "product_gflop_per_second"});
+  if (facts.at("product_unit") == "multiply-adds")
+    REQUIRE(facts.at("product_gflop_per_second") == facts.at("multiply_add_gflop_per_second"));
   REQUIRE(facts.at("products").size() == 2);
   for (const json& product : facts.at("products")) {
     require_positive(product, {"ms", "gflop_per_second", "share_of_peak"});
@@ -292,6 +295,7 @@ TEST_CASE("bench compares teams of threads") {
   for (std::size_t i = 0; i < 3; ++i) {
     REQUIRE(teams.at(i).at("threads") == std::array{1, 2, 3}.at(i));
     require_positive(teams.at(i), {"ms_per_step", "efficiency", "share_of_peak"});
+    REQUIRE(teams.at(i).at("share_of_peak") < 100);  // a share, however inexactly it is measured
   }
 }
 

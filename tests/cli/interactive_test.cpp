@@ -129,6 +129,8 @@ TEST_CASE("an interactive session has no other prompts, and no model that transl
   const InteractiveRun run;
   require_refused(run_maki({"generate", run.path, "--interactive", "--prompt", "the"}), 2,
                   {"use only one of --prompt, --prompt-file, --prompts, --interactive and -"});
+  for (const char* const option : {"--prompt-file=x", "--prompts=x"})
+    require_refused(run_maki({"generate", run.path, "-", option}), 2, {"use only one of --prompt, --prompt-file"});
   for (const SmallKind& kind : every_kind()) {
     if (kind.task != "translate") continue;
     const TemporaryFolder folder;
@@ -142,5 +144,12 @@ TEST_CASE("an interactive session has no other prompts, and no model that transl
       require_refused(run_maki({"generate", path, option, "--json"}), 2,
                       {"generate: " + name + " does not apply to a model that translates", "omit it"});
     }
+    require_refused(
+        run_maki({"generate", path, "--adapt", "--top-p=0.5", "--temperature=1", "--samples=2", "--seed=1", "--stop=a",
+                  "--overflow=stop", "--top-k=2", "--frequency-penalty=1", "--presence-penalty=1"}),
+        2,
+        {"generate: --samples, --temperature, --top-k, --top-p, --frequency-penalty, --presence-penalty, --seed, "
+         "--stop, --overflow, --adapt does not apply"});
+    require_refused(run_maki({"generate", path, "--prompts=x"}), 2, {"generate: --prompts does not apply"});
   }
 }

@@ -122,6 +122,8 @@ TEST_CASE("a plan for several ranks shows what each of them has, and how many pa
     const int ranks = row.at("ranks");
     INFO(ranks);
     REQUIRE(row.at("micro_batches") == (6 + ranks - 1) / ranks);
+    const double of_one = six.at("ranks").back().at("gflop");  // of six ranks, each has one micro-batch
+    REQUIRE(row.at("gflop").get<double>() == Approx(row.at("micro_batches").get<int>() * of_one));
     REQUIRE((row.at("messages_sent") == 0) == (ranks == 1));
     const double compute = row.at("compute_seconds"), network = row.at("network_seconds");
     REQUIRE(compute > 0);
@@ -137,6 +139,14 @@ TEST_CASE("a plan for several ranks shows what each of them has, and how many pa
   const Finished text = require_ok(run_maki(plan + Arguments{"--ranks", "6"} + slow));
   REQUIRE_THAT(text.out, ContainsSubstring("It pays to start 1 rank;") && ContainsSubstring("efficiency"));
   require_refused(run_maki(plan + Arguments{"--latency", "3"}), 2, {"--latency: ", "--ranks"});
+  for (const Arguments& wrong : {Arguments{"--ranks", "0"},
+                                 {"--ranks", "65537"},
+                                 {"--latency", "-1"},
+                                 {"--latency", "1000001"},
+                                 {"--bandwidth", "0"},
+                                 {"--bandwidth", "1000001"}})
+    require_refused(run_maki(plan + Arguments{"--ranks", "2"} + wrong), 2,
+                    {wrong[0].substr(2) + ": must be between ", "got " + wrong[1]});
 }
 
 TEST_CASE("texts of any length are planned and trained, and say in one line how") {

@@ -80,6 +80,7 @@ TEST_CASE("prepare and inspect report the same facts, and --verify reads the fil
     REQUIRE(facts.at(key) == prepared.at(key));
   REQUIRE(facts.at("bytes") == small_text().size());
   REQUIRE(facts.at("verified") == true);
+  REQUIRE(facts.at("pieces") == json{{"train", 1}, {"val", 1}});
   REQUIRE(facts.at("bytes_of_file") == std::filesystem::file_size(out));
   REQUIRE_THAT(require_ok(run_maki({"inspect", out})).out, ContainsSubstring("char, vocabulary of "));
   REQUIRE(json::parse(require_ok(run_maki({"tokenizer", "inspect", out, "--json"})).out).at("hash") ==

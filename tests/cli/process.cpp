@@ -51,7 +51,7 @@ class InputPipe {
 // A pseudoterminal without echo. A raw one passes bytes on unchanged, another one ends the input at Ctrl-D.
 class Terminal {
  public:
-  explicit Terminal(int columns, bool raw = true) {
+  explicit Terminal(int columns, int rows = 0, bool raw = true) {
     if (columns == 0) return;
     master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0)
@@ -64,6 +64,7 @@ class Terminal {
     tcsetattr(slave_, TCSANOW, &settings);
     winsize size{};
     size.ws_col = static_cast<unsigned short>(columns);
+    size.ws_row = static_cast<unsigned short>(rows);
     ioctl(slave_, TIOCSWINSZ, &size);
   }
   ~Terminal() {
@@ -135,8 +136,8 @@ class Terminal {
 Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options) {
   const TemporaryFolder folder;
   const InputPipe pipe(options.input_stays_open ? folder / "pipe" : "", options.input);
-  Terminal terminal(options.terminal_columns);
-  const Terminal keyboard(options.typed.empty() ? 0 : 80, /*raw=*/false);
+  Terminal terminal(options.terminal_columns, options.terminal_rows);
+  const Terminal keyboard(options.typed.empty() ? 0 : 80, /*rows=*/0, /*raw=*/false);
   if (!options.typed.empty()) keyboard.type(options.typed);
   const std::string in = !options.typed.empty()     ? keyboard.path()
                          : options.input_stays_open ? folder / "pipe"

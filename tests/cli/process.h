@@ -20,6 +20,7 @@ struct RunOptions {
   bool input_stays_open = false;              ///< standard input does not end after `input`
   std::string typed = {};                     ///< instead of `input`: keys pressed at a terminal, "\x04" for Ctrl-D
   int terminal_columns = 0;                   ///< standard error is a terminal of this width; 0: a file
+  int terminal_rows = 0;                      ///< of that terminal; 0: it does not know
   bool output_to_terminal = false;            ///< standard output is that terminal, too
   std::vector<std::string> environment = {};  ///< "NAME=value" is added to ours, "NAME" removed from it
   std::function<void(pid_t)> meanwhile = {};  ///< called with the process id once the process runs

@@ -39,7 +39,8 @@ TEST_CASE("another text is read as the text of the run was, unless options say o
   REQUIRE(measured({run, "@stories:900", "--unknown", "skip"}).at("targets").get<int>() > 500);
   // So is the text of a run that begins with its weights, as long as its task reads running text.
   const Arguments tune = Arguments{"--init-from", run, "--max-steps", "1"};
-  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "tuned"} + tune));
+  REQUIRE_THAT(require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "tuned"} + tune)).err,
+               ContainsSubstring(corpus + ": is read as the text of " + run + " was, with json_field = 'text'"));
   REQUIRE_THAT(read_text(folder / "tuned/config.toml"), ContainsSubstring("json_field = 'text'"));
   require_ok(run_maki(
       Arguments{"train", folder.write("c.txt", small_text()), "--out", folder / "on plain", "--json-field", ""} +

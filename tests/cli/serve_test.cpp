@@ -154,9 +154,13 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
     }
 
     const std::size_t second = metrics.find('\n') + 1;
-    for (const std::size_t cursor : {std::size_t{0}, second}) {
+    // A browser that connects again asks for the same address, and says in the head how far it has come.
+    for (const auto& [cursor, after, head] : {std::tuple{std::size_t{0}, std::size_t{0}, std::string()},
+                                              {second, second, ""},
+                                              {second, 0, fmt::format("Last-Event-ID: {}\r\n", second)}}) {
       const Connection connection(port);
-      connection.send(fmt::format("GET /api/events?run=run&after={} HTTP/1.1\r\nHost: localhost\r\n\r\n", cursor));
+      connection.send(
+          fmt::format("GET /api/events?run=run&after={} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", after, head));
       const std::size_t before = metrics.rfind('\n', metrics.size() - 2) + 1;
       const std::string seen = connection.read_until(
           fmt::format("id: {}\ndata: {}\n", metrics.size(), metrics.substr(before, metrics.size() - before)));
@@ -164,6 +168,7 @@ TEST_CASE("runs, their checkpoints and their measurements", "[serve_test]") {
       const std::string first = metrics.substr(cursor, metrics.find('\n', cursor) - cursor);
       REQUIRE_THAT(seen, ContainsSubstring(fmt::format("id: {}\ndata: {}\n", cursor + first.size() + 1, first)));
       REQUIRE_THAT(seen, !ContainsSubstring("event: reset"));
+      REQUIRE(contains(seen, fmt::format("id: {}\n", second)) == (cursor == 0));
     }
     const Connection connection(port);
     connection.send("GET /api/events?run=run&after=999999999 HTTP/1.1\r\nHost: localhost\r\n\r\n");

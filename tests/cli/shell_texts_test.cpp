@@ -74,6 +74,16 @@ TEST_CASE("every option of every verb is in the manual page and in the completio
     }
   }
   REQUIRE(compared > 200);
+  // What can stand for an argument, and for the value of an option.
+  for (const std::string line : {"train' -F\n", "generate' -a '(__fish_complete_directories)'\n"})
+    REQUIRE(fish.find("complete -c maki -n '__fish_seen_subcommand_from " + line) != std::string::npos);
+  for (const char* const option : {" -l prompt-file -r -F -d ", " -l resume -x -a '(__fish_complete_directories)' -d ",
+                                   " -l seed -x -d ", " -l overflow -x -a 'recompute stop' -d ", " -l interactive -d "})
+    REQUIRE(fish.find(option) != std::string::npos);
+  REQUIRE(zsh.find("'*:CORPUS:_files'") != std::string::npos);
+  REQUIRE(zsh.find("'*:RUN:_files -/'") != std::string::npos);
+  for (const char* const value : {"]:FILE:_files'", "]:DIR:_files -/'", "]:N:'", "]:recompute|stop:(recompute stop)'"})
+    REQUIRE(zsh.find(value) != std::string::npos);
 }
 
 TEST_CASE("bash completes verbs, options, choices, files and directories") {

@@ -89,6 +89,25 @@ TEST_CASE("progress stays in place on a terminal of any width: one bar, its fact
   }
 }
 
+TEST_CASE("a terminal has a curve if at least as many rows are left for what is printed above it") {
+  if (!has_terminals()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const auto& [rows, height] : {std::pair{17, 0}, {18, 5}, {40, 10}}) {
+    const RunOptions terminal{.terminal_columns = 80, .terminal_rows = rows, .environment = {"LC_ALL=C.UTF-8"}};
+    const Finished finished = run_maki(
+        Arguments{"train", corpus, "--out", folder / fmt::format("run-{}", rows), "--max-steps", "20"} + kSmall,
+        terminal);
+    INFO(rows << " rows: " << finished.err);
+    REQUIRE(finished.exit_code == 0);
+    Screen screen(80);
+    screen.show(finished.err);
+    const std::ptrdiff_t axis = find_row(screen.rows(), "\u2514");
+    REQUIRE((axis >= 0) == (height > 0));
+    if (height > 0) REQUIRE(axis - find_row(screen.rows(), "\u2524") == height);
+  }
+}
+
 TEST_CASE("a terminal without UTF-8 gets ASCII, and a dumb one plain lines") {
   if (!has_terminals()) return;
   const TemporaryFolder folder;

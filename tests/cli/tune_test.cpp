@@ -65,6 +65,8 @@ TEST_CASE("a run with frozen parameters begins with another run, leaves them alo
 
   const nlohmann::json facts = inspected(last);
   REQUIRE(facts.at("config").at("freeze") == nlohmann::json({"wte.*", "h.0.*"}));
+  REQUIRE(facts.at("config").at("init_from").get<std::string>().size() == 32);
+  REQUIRE_FALSE(inspected(first).at("config").contains("init_from"));
   REQUIRE(facts.at("trained_parameters") < facts.at("parameters"));
   REQUIRE(inspected(first).at("trained_parameters") == inspected(first).at("parameters"));
   REQUIRE(bytes_of_moments(last) < bytes_of_moments(first) / 2 + 4096);

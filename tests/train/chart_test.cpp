@@ -53,6 +53,40 @@ TEST_CASE("a chart escapes its texts and leaves out what is not finite, or not p
   REQUIRE(std::ranges::count(figure.substr(figure.find("points=")), ',') == 2);
 }
 
+// Between 52 and 410 pixels from the left, and 8 and 194 from the top.
+TEST_CASE("a chart fills its area, on logarithmic scales by the decades, and a constant line is in the middle") {
+  const auto shows = [](const Chart& chart, const std::string& line) {
+    INFO(chart_figure(chart));
+    return chart_figure(chart).find("points=\"" + line) != std::string::npos;
+  };
+  Chart chart = chart_of({{0, 1}, {50, 3}, {100, 2}});
+  REQUIRE(shows(chart, "52.0,194.0 231.0,8.0 410.0,101.0 \""));
+  chart = chart_of({{1, 1}, {10, 100}, {100, 10}});
+  chart.log_x = chart.log_y = true;
+  REQUIRE(shows(chart, "52.0,194.0 231.0,8.0 410.0,101.0 \""));
+  for (const double value : {3.0, 0.0, -2.0})
+    REQUIRE(shows(chart_of({{1, value}, {2, value}}), "52.0,101.0 410.0,101.0 \""));
+}
+
+TEST_CASE("a chart that crops the beginning is as high as the rest of its lines, and all of its points and levels") {
+  std::vector<std::pair<double, double>> falling;
+  for (int i = 0; i <= 39; ++i) falling.emplace_back(i, i < 2 ? 100 - i : 2 - i % 2);
+  Chart chart = chart_of(falling);
+  chart.crops_beginning = true;
+  chart.series.push_back({"", {{0, 7}, {39, 7}}, Series::Style::faint, 0});
+  const auto begins_with = [&](const std::string& line) {
+    INFO(chart_figure(chart));
+    return chart_figure(chart).find("points=\"" + line) != std::string::npos;
+  };
+  REQUIRE(begins_with("52.0,8.0 61.2,8.0 70.4,8.0 79.5,194.0 "));
+  chart.series.push_back({"", {{0, 4}}, Series::Style::points, 0});
+  REQUIRE(begins_with("52.0,8.0 61.2,8.0 70.4,132.0 79.5,194.0 "));
+  chart.levels.emplace_back("level", 7);
+  REQUIRE(begins_with("52.0,8.0 61.2,8.0 70.4,163.0 79.5,194.0 "));
+  chart.crops_beginning = false;
+  REQUIRE(begins_with("52.0,8.0 61.2,9.9 "));
+}
+
 TEST_CASE("there is no chart of nothing, of one point or of no positive number") {
   REQUIRE(chart_figure(chart_of({})).empty());
   REQUIRE(chart_figure(chart_of({{1, 1}})).empty());

@@ -116,6 +116,31 @@ TEST_CASE("a circle stays where a dashed line crosses it, and a number of steps 
   REQUIRE(draw_curve(long_run, {.columns = 24, .rows = 4, .utf8 = false}).size() == 6);
 }
 
+TEST_CASE("a curve connects its losses by straight lines, of two dots in a character of ASCII and eight in braille") {
+  RunHistory bent;  // whose smoothed losses are 3, 2 and 2.8
+  for (const auto& [step, loss] : {std::pair{0, 3.0}, {11, 1.2}, {20, 3.952}})
+    bent.on_log({.step = step, .loss = loss}, 0, 0);
+  const auto text = [&](const CurveStyle& style) {
+    std::string all;
+    for (const std::string& line : drawn(bent, style)) all += line + "\n";
+    return all;
+  };
+  REQUIRE(text({.columns = 27, .rows = 4, .utf8 = false}) ==
+          "3.00 |'..                 .\n"
+          "     |   '..           ..'\n"
+          "     |      ''.     ..'\n"
+          "2.00 |         ''.''\n"
+          "     +---------------------\n"
+          "      0            20 steps\n");
+  REQUIRE(text({.columns = 27, .rows = 4, .utf8 = true}) ==
+          "3.00 ┤⠑⠢⣀                 ⢀\n"
+          "     │   ⠑⠢⣀           ⢀⠤⠊⠁\n"
+          "     │      ⠉⠢⢄     ⢀⠤⠊⠁\n"
+          "2.00 ┤         ⠉⠢⢄⠤⠊⠁\n"
+          "     └─────────────────────\n"
+          "      0            20 steps\n");
+}
+
 TEST_CASE("too few losses or too little space give no curve") {
   RunHistory one;
   REQUIRE(drawn(one, {}).empty());

@@ -72,6 +72,46 @@ HeatMap two_by_three() {
           .column_axis = {"key", {"の", "b", "<end>"}}};
 }
 
+// A text of a picture: where its baseline begins, ends or has its middle.
+struct PlacedText {
+  double x = 0, y = 0, size = 0;
+  std::string content;
+};
+
+std::vector<PlacedText> placed_texts(const std::string& xml) {
+  const std::regex element("<text x=\"([0-9.-]+)\" y=\"([0-9.-]+)\" font-size=\"([0-9.]+)\"[^>]*>([^<]*)</text>");
+  std::vector<PlacedText> texts;
+  for (std::sregex_iterator at(xml.begin(), xml.end(), element), end; at != end; ++at)
+    texts.push_back({std::stod((*at)[1]), std::stod((*at)[2]), std::stod((*at)[3]), (*at)[4]});
+  return texts;
+}
+
+PlacedText placed_text(const std::string& xml, const std::string& content) {
+  const std::vector<PlacedText> all = placed_texts(xml);
+  const auto found = std::ranges::find(all, content, &PlacedText::content);
+  INFO(content);
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+// The frames around maps, legends and plots, in their order.
+struct Framed {
+  double x = 0, y = 0, right = 0, bottom = 0;
+};
+
+std::vector<Framed> frames_of(const std::string& xml) {
+  const std::regex frame(
+      "<rect x=\"([0-9.]+)\" y=\"([0-9.]+)\" width=\"([0-9.]+)\" height=\"([0-9.]+)\" fill=\"none\"");
+  std::vector<Framed> frames;
+  for (std::sregex_iterator at(xml.begin(), xml.end(), frame), end; at != end; ++at) {
+    const double x = std::stod((*at)[1]), y = std::stod((*at)[2]);
+    frames.push_back({x, y, x + std::stod((*at)[3]), y + std::stod((*at)[4])});
+  }
+  return frames;
+}
+
+constexpr double kPixelRounding = 0.011;  // of numbers that are written with two decimals
+
 }  // namespace
 
 TEST_CASE("a colour scale covers its range, by square roots or evenly, and ends are not exceeded") {
@@ -205,6 +245,78 @@ TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend
   REQUIRE(count(grid_picture(grid), ">猫</text>") == 200);
 }
 
+TEST_CASE("the labels and titles of a heat map stand apart, within its margins") {
+  const HeatMapPlace place{.x = 80, .y = 80, .cell = 18};
+  const Margins margins = margins_of(two_by_three(), place);
+  Svg svg(200, 200, "t", "d");
+  draw_heat_map(svg, two_by_three(), {}, place);
+  const std::string xml = svg.document();
+  const PlacedText title = placed_text(xml, "map"), columns = placed_text(xml, "key"), rows = placed_text(xml, "query"),
+                   turned = placed_text(xml, "&lt;end&gt;"), wide = placed_text(xml, "猫");
+  REQUIRE(title.y - title.size >= place.y - margins.top - kPixelRounding);
+  REQUIRE(columns.y - columns.size >= title.y - kPixelRounding);
+  REQUIRE(turned.y < place.y);
+  REQUIRE(turned.y - 5 * 0.6 * turned.size >= columns.y);  // five characters of a fixed-width font
+  REQUIRE(wide.x < place.x);
+  REQUIRE(wide.x - wide.size >= rows.x);
+  REQUIRE(rows.x - rows.size >= place.x - margins.left - kPixelRounding);
+  REQUIRE(title.x == place.x);
+  REQUIRE(columns.x == place.x + 1.5 * place.cell);
+  REQUIRE(rows.y == place.y + place.cell);
+}
+
+TEST_CASE("the numbers of a legend stand right of it at their colours, its title above it") {
+  Svg svg(300, 300, "t", "d");
+  draw_legend(svg, {.low = 0, .high = 4}, 100, 50, 200, "weight");
+  const std::string xml = svg.document();
+  const Framed bar = frames_of(xml).at(0);
+  for (const int value : {0, 1, 2, 3, 4}) {
+    const PlacedText number = placed_text(xml, std::to_string(value));
+    REQUIRE(number.x > bar.right);
+    const double middle = bar.bottom - value * 50;
+    REQUIRE(number.y > middle);
+    REQUIRE(number.y - number.size < middle);
+    REQUIRE(count(xml, fmt::format("<line x1=\"{0:g}\" y1=\"{1:g}\" x2=\"{2:g}\" y2=\"{1:g}\"", bar.right, middle,
+                                   bar.right + 3)) == 1);
+  }
+  REQUIRE(placed_text(xml, "weight").y < bar.y);
+}
+
+TEST_CASE("the maps of a grid stand row by row, apart from each other and from its legend, within the picture") {
+  HeatMapGrid grid{.title = "t",
+                   .source = "a",
+                   .subtitle = "s",
+                   .description = "d",
+                   .scale_title = "weight",
+                   .columns = 2,
+                   .maps = std::vector<HeatMap>(3, two_by_three()),
+                   .scale = {},
+                   .words = &words_in("en")};
+  for (std::size_t i = 0; i < 3; ++i) grid.maps[i].title = "map " + std::to_string(i);
+  const std::string xml = grid_picture(grid);
+  const std::vector<Framed> frames = frames_of(xml);
+  REQUIRE(frames.size() == 4);
+  const Framed &first = frames[0], &second = frames[1], &third = frames[2], &legend = frames[3];
+  REQUIRE((second.y == first.y && legend.y == first.y && third.x == first.x));
+  REQUIRE(second.x > first.right);
+  REQUIRE(legend.x > second.right);
+  const std::size_t box = xml.find("viewBox=\"0 0 ") + 13, height = xml.find(' ', box) + 1;
+  for (const Framed& frame : frames) {
+    REQUIRE(frame.right < std::stod(xml.substr(box)));
+    REQUIRE(frame.bottom < std::stod(xml.substr(height)));
+  }
+  const PlacedText subtitle = placed_text(xml, "a: s"), above = placed_text(xml, "map 0"),
+                   below = placed_text(xml, "map 2");
+  REQUIRE(above.y - above.size > subtitle.y);
+  REQUIRE(above.y < first.y);
+  REQUIRE(below.y - below.size > first.bottom);
+  REQUIRE(below.y < third.y);
+  const Words& words = words_in("en");
+  grid.maps.pop_back();
+  REQUIRE(grid_text(grid) == "t\na\ns\n\n" + text_map(grid.maps[0], {}, words) + "\n" +
+                                 text_map(grid.maps[1], {}, words) + "\nweight: " + text_legend({}, words));
+}
+
 TEST_CASE("a heat map in a terminal aligns full-width labels with its cells") {
   const std::string text = text_map(two_by_three(), {}, words_in("en"));
   REQUIRE(text ==
@@ -270,16 +382,41 @@ TEST_CASE("the picture of sinusoidal positions is well-formed for every size, an
   REQUIRE(std::abs(facts.wavelengths[1] - 20 * std::acos(-1)) < 1e-12);
 }
 
+TEST_CASE("wavelengths are drawn on a logarithmic axis of whole powers of ten, with their pairs below them") {
+  const PositionFacts facts = position_facts(30, 20, 100);
+  const Words& words = words_in("en");
+  const std::string xml = positions_picture(facts, words);
+  const Framed plot = frames_of(xml).back();
+  const std::regex point("<circle cx=\"([0-9.]+)\" cy=\"([0-9.]+)\"");
+  std::vector<std::pair<double, double>> points;
+  for (std::sregex_iterator at(xml.begin(), xml.end(), point), end; at != end; ++at)
+    points.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
+  REQUIRE(points.size() == 10);
+  std::string line = "points=\"";
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double across = static_cast<double>(i) / 9, up = std::log10(facts.wavelengths[i]) / 3;  // from 1 to 1000
+    REQUIRE(std::abs(points[i].first - plot.x - across * (plot.right - plot.x)) < kPixelRounding);
+    REQUIRE(std::abs(points[i].second - plot.bottom + up * (plot.bottom - plot.y)) < kPixelRounding);
+    line += fmt::format("{:.2f},{:.2f} ", points[i].first, points[i].second);
+  }
+  REQUIRE(count(xml, line) == 1);
+  for (const auto& [power, up] : {std::pair("1", 0.0), {"10", 1 / 3.0}, {"100", 2 / 3.0}, {"1000", 1.0}}) {
+    const double at = plot.bottom - up * (plot.bottom - plot.y);
+    const std::vector<PlacedText> texts = placed_texts(xml);
+    REQUIRE(std::ranges::any_of(texts, [&](const PlacedText& text) {
+      return text.content == power && text.x < plot.x && text.y > at && text.y - text.size < at;
+    }));
+  }
+  REQUIRE(placed_text(xml, words.pair).y > plot.bottom);
+  REQUIRE(placed_text(xml, words.wavelength_of_pair).y < plot.y);
+  REQUIRE(placed_text(xml, words.wavelength_axis).x < plot.x);
+}
+
 TEST_CASE("the legends of the picture of positions stand apart from their maps") {
   // A map is framed, and its legend after it.
-  const std::string xml = positions_picture(position_facts(30, 20, 100), words_in("en"));
-  const std::regex frame("<rect x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\" height=\"[0-9.]+\" fill=\"none\"");
-  std::vector<std::pair<double, double>> ends;
-  for (std::sregex_iterator at(xml.begin(), xml.end(), frame), end; at != end; ++at) {
-    ends.emplace_back(std::stod((*at)[1]), std::stod((*at)[1]) + std::stod((*at)[2]));
-  }
-  REQUIRE(ends.size() >= 4);
-  for (const std::size_t map : {0U, 2U}) REQUIRE(ends[map + 1].first >= ends[map].second + 8);
+  const std::vector<Framed> frames = frames_of(positions_picture(position_facts(30, 20, 100), words_in("en")));
+  REQUIRE(frames.size() >= 4);
+  for (const std::size_t map : {0U, 2U}) REQUIRE(frames[map + 1].x >= frames[map].right + 8);
 }
 
 TEST_CASE("every language has all words of the drawings, and their formats take the same numbers") {
