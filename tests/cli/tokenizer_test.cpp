@@ -72,6 +72,25 @@ TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one
   REQUIRE(lines.out == a + "\n" + run_maki({"tokenizer", "encode", tokenizer}, with_input("b a")).out);
 }
 
+TEST_CASE("a tokenizer is trained, and a corpus prepared, from those files of a directory that are named") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("d/a.txt", small_text()), some = folder / "some.json",
+                    one = folder / "one.json";
+  folder.write("d/b.md", "猫猫猫");
+  const Arguments train = {"tokenizer", "train", "--vocab-size", "300"}, named = {folder / "d", "--include", "*.txt"};
+  require_ok(run_maki(train + named + Arguments{"--out", some}));
+  require_ok(run_maki(train + Arguments{text, "--out", one}));
+  REQUIRE(tokenizer_hash(some) == tokenizer_hash(one));
+  require_refused(run_maki(train + Arguments{text, "--include", "*.txt", "--out", folder / "none.json"}), 2,
+                  {"include", "directory"});
+  const auto characters = [&](const Arguments& corpus, const char* out) {
+    return json::parse(require_ok(run_maki(Arguments{"prepare", "--json", "--out", folder / out} + corpus)).out)
+        .at("characters");
+  };
+  REQUIRE(characters(named, "some") == small_text().size());
+  REQUIRE(characters({folder / "d"}, "all") == small_text().size() + 3);
+}
+
 TEST_CASE("maki tokenizer refuses what it cannot do") {
   const TemporaryFolder folder;
   const std::string tokenizer = trained_tokenizer(folder, small_text());
