@@ -157,13 +157,26 @@ TEST_CASE("a run that maki trained exports its end token as the end, the beginni
 
 TEST_CASE("a GGUF file names the pre-tokenizer, the types and the uses of tokens") {
   Directory directory;
-  directory.set("config.json", "eos_token_id", {261, 262});
+  directory.set("config.json", "eos_token_id", {0, 261, 262});
+  directory.set("config.json", "bos_token_id", 262);
+  directory.set("config.json", "pad_token_id", 0);
+  json templates = json::array();
+  for (const char* const name : {"default", "rag", "tool_use"})
+    templates.push_back({{"name", name}, {"template", std::string("of ") + name}});
+  directory.set("tokenizer_config.json", "chat_template", templates);
   directory.edit("tokenizer.json", [](json& j) { j["added_tokens"][1]["special"] = false; });
   const std::string run = directory.imported();
   const ReadGguf file = gguf_of(run, directory.folder);
   REQUIRE(file.values.at("tokenizer.ggml.pre") == "gpt-2");
-  REQUIRE(file.values.at("tokenizer.ggml.eos_token_id") == "261");
-  REQUIRE(file.values.at("tokenizer.ggml.eot_token_id") == "262");
+  REQUIRE(file.values.at("tokenizer.ggml.eos_token_id") == "0");
+  REQUIRE(file.values.at("tokenizer.ggml.eot_token_id") == "261");
+  REQUIRE(file.values.at("tokenizer.ggml.eom_token_id") == "262");
+  REQUIRE(file.values.at("tokenizer.ggml.bos_token_id") == "262");
+  REQUIRE(file.values.at("tokenizer.ggml.padding_token_id") == "0");
+  REQUIRE(file.values.at("tokenizer.chat_template") == "of default");
+  REQUIRE(file.values.at("tokenizer.chat_template.rag") == "of rag");
+  REQUIRE(file.values.at("tokenizer.chat_template.tool_use") == "of tool_use");
+  REQUIRE(file.values.at("tokenizer.chat_templates") == "rag\ntool_use\n");
   REQUIRE_THAT(file.values.at("tokenizer.ggml.token_type"), Catch::Matchers::EndsWith("\n1\n4\n3\n3\n"));
   REQUIRE_FALSE(file.values.contains("tokenizer.ggml.suppress_tokens"));
 }

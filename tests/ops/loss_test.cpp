@@ -162,6 +162,20 @@ TEST_CASE("losses: the messages for inputs that they reject") {
                ContainsSubstring("got nan"));
   REQUIRE_THAT(refusal([&] { cross_entropy(logits, logits); }), ContainsSubstring("targets must be int32"));
   REQUIRE_THAT(refusal([&] { cross_entropy(zeros({}, DType::float32), targets); }), ContainsSubstring("last axis"));
+  const auto refused_weight = [&](const Shape& x, const Shape& weight) {
+    return refusal([&] { linear_cross_entropy(zeros(x, DType::float32), zeros(weight, DType::float32), targets); });
+  };
+  REQUIRE(refused_weight({2, 2, 3}, {5, 4}) ==
+          "linear_cross_entropy: weight must be [V, C] with C the last extent of x; got x [2, 2, 3], weight [5, 4]");
+  REQUIRE_THAT(refused_weight({2, 2, 3}, {5, 1, 3}), ContainsSubstring("got x [2, 2, 3], weight [5, 1, 3]"));
+  REQUIRE_THAT(refused_weight({}, {5, 3}), ContainsSubstring("got x [], weight [5, 3]"));
+  REQUIRE_THAT(refused_weight({2, 3}, {5, 3}), ContainsSubstring("got logits [2, 5] and targets [2, 2]"));
+  const auto refused_expected = [&](const Shape& x, const Shape& expected) {
+    return refusal([&] { expected_cross_entropy(zeros(x, DType::float32), zeros(expected, DType::float32)); });
+  };
+  REQUIRE(refused_expected({2, 5}, {5, 2}) ==
+          "expected_cross_entropy: logits and expected probabilities must both be [… V]; got [2, 5] and [5, 2]");
+  REQUIRE_THAT(refused_expected({}, {}), ContainsSubstring("must both be [… V]; got [] and []"));
 }
 
 TEST_CASE("mse is the mean or the sum of the squared differences, and its gradients are opposite") {

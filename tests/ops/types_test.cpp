@@ -1,4 +1,4 @@
-// Element types: convert and its gradient, and the messages for mixed types.
+// Element types: convert and its gradient, and the messages for mixed types; and those for shapes of products.
 #include <functional>
 #include <string>
 #include <vector>
@@ -90,4 +90,85 @@ TEST_CASE("an op names two types that differ in the order of its inputs, whichev
   refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, other(row), matrix, row); });
   refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, row, other(matrix), row); });
   refused("gelu_feed_forward", [&] { return gelu_feed_forward(x, matrix, row, matrix, other(row)); });
+}
+
+TEST_CASE(
+    "an op that computes with floating-point numbers refuses integers, and a tensor without values, by its name") {
+  const Tensor ids = zeros({2, 2}, DType::int32), cube = zeros({2, 2, 6}, DType::int32);
+  const auto refused = [](const char* op, const Tensor& integers, const std::function<Tensor(const Tensor&)>& call) {
+    INFO(op);
+    REQUIRE_THROWS_WITH(call(integers),
+                        std::string(op) + ": inputs must have the same type, float32 or float64; got int32 and int32");
+    REQUIRE_THROWS_WITH(call(Tensor()),
+                        std::string(op) + ": an input is an empty tensor; every input must hold values");
+  };
+  refused("neg", ids, [](const Tensor& x) { return neg(x); });
+  refused("scale", ids, [](const Tensor& x) { return scale(x, 2); });
+  refused("exp", ids, [](const Tensor& x) { return exp(x); });
+  refused("pow", ids, [](const Tensor& x) { return pow(x, 2); });
+  refused("clamp", ids, [](const Tensor& x) { return clamp(x, 0, 1); });
+  refused("convert", ids, [](const Tensor& x) { return convert(x, DType::float32); });
+  refused("dropout", ids, [](const Tensor& x) { return dropout(x, 0.5); });
+  refused("swiglu", ids, [](const Tensor& x) { return swiglu(x); });
+  refused("sum", ids, [](const Tensor& x) { return sum(x); });
+  refused("mean", ids, [](const Tensor& x) { return mean(x); });
+  refused("max", ids, [](const Tensor& x) { return maki::max(x); });
+  refused("argmax", ids, [](const Tensor& x) { return argmax(x); });
+  refused("transpose", ids, [](const Tensor& x) { return transpose(x); });
+  refused("concat", ids, [](const Tensor& x) { return concat({x, x}, 0); });
+  refused("slice", ids, [](const Tensor& x) { return slice(x, 0, 0, 1); });
+  refused("gather", ids, [&](const Tensor& x) { return gather(x, 0, ids); });
+  refused("softmax", ids, [](const Tensor& x) { return softmax(x); });
+  refused("log_softmax", ids, [](const Tensor& x) { return log_softmax(x); });
+  refused("layer_norm", ids, [](const Tensor& x) { return layer_norm(x); });
+  refused("rms_norm", ids, [](const Tensor& x) { return rms_norm(x); });
+  refused("embedding", ids, [&](const Tensor& x) { return embedding(x, ids); });
+  refused("embedding_sum", ids, [&](const Tensor& x) { return embedding_sum(x, ids); });
+  refused("cross_entropy", ids, [](const Tensor& x) { return cross_entropy(x, zeros({2}, DType::int32)); });
+  refused("expected_cross_entropy", ids, [](const Tensor& x) { return expected_cross_entropy(x, x); });
+  refused("linear_cross_entropy", ids,
+          [](const Tensor& x) { return linear_cross_entropy(x, x, zeros({2}, DType::int32)); });
+  refused("attention", cube, [](const Tensor& x) { return attention(x, {.n_head = 1}); });
+  refused("causal_conv", ids, [](const Tensor& x) { return causal_conv(x, x); });
+  refused("linear_attention", cube, [](const Tensor& x) { return linear_attention(x, x, x, {.n_head = 1}); });
+}
+
+TEST_CASE("products refuse shapes that do not fit, and name them") {
+  const auto refused = [](const std::string& message, const std::function<Tensor()>& call) {
+    REQUIRE_THROWS_WITH(call(), message);
+  };
+  const auto of = [](const Shape& shape) { return zeros(shape, DType::float32); };
+  const std::string weight = "linear: weight must be [out, in] with in the last extent of x; got x ";
+  refused(weight + "[2, 3], weight [3, 2]", [&] { return linear(of({2, 3}), of({3, 2})); });
+  refused(weight + "[2, 3], weight [3]", [&] { return linear(of({2, 3}), of({3})); });
+  refused(weight + "[], weight [1, 1]", [&] { return linear(of({}), of({1, 1})); });
+  refused("linear: bias must be [4]; got [3]", [&] { return linear(of({2, 3}), of({4, 3}), of({3})); });
+  refused("linear_gelu: bias must be [4]; got [1, 4]", [&] { return linear_gelu(of({2, 3}), of({4, 3}), of({1, 4})); });
+  refused("matmul: both operands must have at least two axes; got [3] and [3, 2]", [&] {
+    return matmul(of({3}), of({3, 2}));
+  });
+  refused("matmul: both operands must have at least two axes; got [2, 3] and [3]", [&] {
+    return matmul(of({2, 3}), of({3}));
+  });
+  refused("matmul: leading axes must be equal, or one operand must have only two axes; got [2, 1, 3] and [1, 3, 2]",
+          [&] {
+            return matmul(of({2, 1, 3}), of({1, 3, 2}));
+          });
+  refused("matmul: inner extents must be equal; got [2, 3] and [2, 3]", [&] { return matmul(of({2, 3}), of({2, 3})); });
+  refused("matmul: inner extents must be equal; got [3, 4] transposed and [3, 4] transposed", [&] {
+    return matmul(of({3, 4}), of({3, 4}), true, true);
+  });
+  const std::string three = "linear_attention: q must be [B, T, H·F], k [B, S, H·F] and v [B, S, H·D]; got ";
+  refused(three + "[1, 2, 4], [1, 3, 4] and [1, 2, 4]", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 3, 4}), of({1, 2, 4}), {.n_head = 2});
+  });
+  refused(three + "[1, 2, 4], [1, 2, 6] and [1, 2, 4]", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 6}), of({1, 2, 4}), {.n_head = 2});
+  });
+  refused("linear_attention: n_head must be at least 1 and divide the widths 4 and 6; got 4", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({1, 2, 6}), {.n_head = 4});
+  });
+  refused("linear_attention: there must be as many queries as keys if it is causal; got 2 and 3", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 3, 4}), of({1, 3, 4}), {.n_head = 2, .causal = true});
+  });
 }

@@ -86,19 +86,24 @@ TEST_CASE("a batch has the texts, padded and masked, and a class for each") {
   REQUIRE(padded > 0);
 }
 
-TEST_CASE("the targets of a step are its texts") {
+TEST_CASE("the targets of a step are its texts, and its tokens those that can be seen") {
   Config config = small_classifier();
   config.grad_accum = 3;
   config.batch_size = 7;
   const ClassifyTask task(config, small_data(config));
+  std::int64_t before = 0;
   for (std::int64_t step = 0; step < 4; ++step) {
-    std::int64_t targets = 0;
+    std::int64_t targets = 0, tokens = 0;
     for (std::int64_t micro = 0; micro < 3; ++micro) {
       Batch batch;
       task.fill(step, micro, batch);
       targets += batch.target_count;
+      tokens += batch.source_mask ? std::ranges::count(batch.source_mask.values<std::int32_t>(), 1) : batch.ids.numel();
     }
     REQUIRE(targets == task.targets(step));
+    REQUIRE(tokens == task.tokens_in_step(step));
+    REQUIRE(before == task.tokens_before(step));
+    before += tokens;
   }
   REQUIRE(task.epochs(10) == 6);  // 30 texts are 5 batches
 }

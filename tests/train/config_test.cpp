@@ -159,6 +159,21 @@ TEST_CASE("numbers outside their range are refused, naming the field and the val
   REQUIRE(numbers > 30);
 }
 
+TEST_CASE("sizes of a model go up to their limits and no further") {
+  for (const auto& [name, low, high] : {std::tuple{"n_layer", 1, 1000},
+                                        {"n_head", 1, 1000},
+                                        {"n_kv_head", 0, 1000},
+                                        {"n_embd", 1, 1'000'000},
+                                        {"block_size", 1, 1'000'000}}) {
+    INFO(name);
+    for (const int allowed : {low, high}) REQUIRE(set(name, std::to_string(allowed)).empty());
+    for (const int refused : {low - 1, high + 1}) {
+      REQUIRE(set(name, std::to_string(refused)) ==
+              fmt::format("{}: must be between {} and {}; got {}", name, low, high, refused));
+    }
+  }
+}
+
 TEST_CASE("numbers must be decimal and finite") {
   for (const char* text :
        {"", " 1", "1 ", "one", "0x10", "1e", "1,5", "nan", "inf", "-inf", "infinity", "1e400", "1.5.2", "٣", "true"}) {

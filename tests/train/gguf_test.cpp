@@ -66,7 +66,9 @@ TEST_CASE("a vocabulary without an end gets a token for it in a GGUF file, which
     REQUIRE(file.values.at("tokenizer.ggml.eos_token_id") == std::to_string(vocab));
     REQUIRE(file.values.at("tokenizer.ggml.suppress_tokens") == std::to_string(vocab) + "\n");
     REQUIRE_THAT(file.values.at("tokenizer.ggml.token_type"), Catch::Matchers::EndsWith("\n1\n3\n"));
-    REQUIRE_FALSE(file.values.contains("tokenizer.ggml.eot_token_id"));
+    for (const char* const absent :
+         {"tokenizer.ggml.eot_token_id", "tokenizer.chat_template", "tokenizer.chat_templates"})
+      REQUIRE_FALSE(file.values.contains(absent));
     for (const char* const matrix : {"token_embd.weight", "output.weight"}) {
       if (!file.tensors.contains(matrix)) continue;  // tied
       const std::vector<std::uint64_t>& shape = file.tensors.at(matrix).shape;

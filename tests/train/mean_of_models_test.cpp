@@ -47,6 +47,8 @@ TEST_CASE("the mean of several models of every kind, in a loss and token by toke
     const auto of_one = score_tokens(one, kTokens), of_two = score_tokens(two, kTokens),
                of_mean = score_tokens(mean, kTokens);
     const std::unique_ptr<State> state = mean.generator().start(1);
+    REQUIRE(state->batch() == 1);
+    REQUIRE(state->capacity() == one.generator().start(1)->capacity());
     double sum = 0;
     for (std::size_t i = 0; i < of_one.size(); ++i) {
       const double p = std::exp(of_one[i].drawn.value), q = std::exp(of_two[i].drawn.value);
@@ -62,6 +64,34 @@ TEST_CASE("the mean of several models of every kind, in a loss and token by toke
                                           .targets = tensor(std::span(kTokens).subspan(1), {1, rows})},
                                          {.sum = true});
     REQUIRE(loss.item() == Approx(sum));
+  }
+}
+
+TEST_CASE("a mean of models has room for as many tokens as that with the smallest context, and forgets as they do") {
+  const TemporaryFolder folder;
+  Config config = small_language_models()[0].config;
+  const std::string large = write_small_model(folder / "large.maki", config);
+  config.block_size = 5;
+  const std::string small = write_small_model(folder / "small.maki", config);
+  for (const auto& [first, second] : {std::pair{large, small}, {small, large}}) {
+    LoadedModel mean(first);
+    mean.model = std::make_unique<MeanOfModels>(mean, loaded({second}));
+    const std::unique_ptr<State> state = mean.generator().start(2);
+    REQUIRE(state->batch() == 2);
+    REQUIRE(state->capacity() == 5);
+    const Tensor ids = tensor<std::int32_t>({0, 3, 1, 5, 2, 4}, {2, 3}), next = tensor<std::int32_t>({1, 1}, {2, 1});
+    const Tensor logits = mean.generator().next_logits(ids, *state);
+    // Rows that change places take what they have read with them.
+    const std::vector<std::int32_t> swapped = {1, 0};
+    const Tensor before = mean.generator().next_logits(next, *state);
+    state->clear();
+    REQUIRE(state->length() == 0);
+    const Tensor again = mean.generator().next_logits(ids, *state);
+    REQUIRE(same_bits(again, logits));
+    state->reorder(swapped);
+    const Tensor after = mean.generator().next_logits(next, *state);
+    const std::int64_t columns = after.shape().cols();
+    for (std::int64_t i = 0; i < 2 * columns; ++i) REQUIRE(after.at(i) == before.at((i + columns) % (2 * columns)));
   }
 }
 

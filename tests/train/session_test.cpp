@@ -151,6 +151,39 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
   REQUIRE(fs.events.back() == "metrics");  // the last evaluation
 }
 
+TEST_CASE("the changes of layers are those of the last step before an evaluation alone") {
+  struct Watch : SessionListener {
+    explicit Watch(Trainer& of) : trainer(of) {}
+    void on_step(const StepReport&, double) override {
+      const Tensor& values = trainer.store().values();
+      older = newer;
+      newer.clear();
+      for (std::int64_t i = 0; i < values.numel(); ++i) newer.push_back(values.at(i));
+    }
+    void on_layers(std::int64_t step, const std::vector<LayerReport>& layers) override {
+      double changed = 0, reported = 0;
+      for (std::size_t i = 0; i < newer.size(); ++i) changed += (newer[i] - older[i]) * (newer[i] - older[i]);
+      for (const LayerReport& layer : layers) reported += layer.norm * layer.norm * layer.update * layer.update;
+      REQUIRE(changed > 0);
+      REQUIRE(std::sqrt(reported) == Approx(std::sqrt(changed)).epsilon(1e-6));
+      steps.push_back(step);
+    }
+    Trainer& trainer;
+    std::vector<double> older, newer;
+    std::vector<std::int64_t> steps;
+  };
+  Config config = tens();
+  config.max_steps = 24;
+  const Dataset data = dataset_of(abc(), config);
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  TextTrainer trainer(config, data);
+  Watch watch(trainer);
+  REQUIRE(Session(config, trainer, run, watch, {}).train() == SessionEnd::finished);
+  REQUIRE(watch.steps == std::vector<std::int64_t>{10, 20, 24});
+}
+
 TEST_CASE("if no evaluated checkpoint can be read there is no best, until the next evaluation") {
   SessionRun run;
   run.go_on(0, 20);

@@ -123,6 +123,19 @@ TEST_CASE("the targets of a step are those of its batches, and evaluation covers
   REQUIRE(state.corpus_hash == "0123456789abcdef0123456789abcdef");
 }
 
+TEST_CASE("random pairs are as long as the context allows, with the token that ends the target") {
+  for (const std::int64_t context : {2, 3, 9}) {
+    const Config config = translation_config({{"block_size", std::to_string(context)}, {"grad_accum", "2"}});
+    const std::unique_ptr<Task> task = make_random_task(config, random_vocab_sizes(config, 11), 4);
+    REQUIRE(task->tokens_in_step(0) == 2 * config.batch_size * context);
+    Batch batch;
+    task->fill(1, 1, batch);
+    REQUIRE(batch.source.shape() == Shape{config.batch_size, context});
+    REQUIRE(batch.targets.shape() == Shape{config.batch_size, context});
+    REQUIRE(counted(batch.targets) == config.batch_size * context);
+  }
+}
+
 TEST_CASE("a shared vocabulary is one tokenizer and one table, otherwise each side has its own") {
   const auto make = [](const char* shared) {
     return make_task(translation_config({{"share_vocabulary", shared}}), translation_corpus(kText));

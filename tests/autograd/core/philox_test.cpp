@@ -1,6 +1,7 @@
 #include "autograd/core/philox.h"
 
 #include <cmath>
+#include <numbers>
 #include <set>
 
 #include "tests/catch.h"
@@ -60,4 +61,15 @@ TEST_CASE("uniform and normal numbers have the moments of their distributions") 
   REQUIRE(fourth / n == Approx(3).margin(0.15));
   REQUIRE(neighbours / n == Approx(0).margin(0.01));
   for (const int count : counts) REQUIRE(count == Approx(n / 10.0).epsilon(0.05));
+}
+
+TEST_CASE("two neighbouring normal numbers are the cosine and the sine of one angle, times one radius") {
+  const RandomStream stream(7, RandomPurpose::test);
+  for (const std::uint64_t i : {0, 2, 40}) {
+    // uniform() is below 1 and may be 0; of a number in (0, 1] the logarithm is finite.
+    const double radius = std::sqrt(-2 * std::log(stream.uniform(i) + 0x1p-53));
+    const double angle = 2 * std::numbers::pi * stream.uniform(i + 1);
+    REQUIRE(stream.normal(i) == Approx(radius * std::cos(angle)).epsilon(1e-12));
+    REQUIRE(stream.normal(i + 1) == Approx(radius * std::sin(angle)).epsilon(1e-12));
+  }
 }

@@ -87,6 +87,40 @@ TEST_CASE("blocks of 4 MiB and more begin at a huge page") {
   }
 }
 
+TEST_CASE("a block of up to 512 bytes takes a multiple of 64, a larger one at most an eighth more than is asked for") {
+  const auto taken = [](std::int64_t bytes) {
+    const std::int64_t before = storage_pool::statistics().bytes_in_use;
+    const Storage block(bytes);
+    return storage_pool::statistics().bytes_in_use - before;
+  };
+  const std::pair<std::int64_t, std::int64_t> expected[] = {{0, 64},
+                                                            {1, 64},
+                                                            {64, 64},
+                                                            {65, 128},
+                                                            {320, 320},
+                                                            {321, 384},
+                                                            {512, 512},
+                                                            {513, 576},
+                                                            {576, 576},
+                                                            {577, 640},
+                                                            {961, 1024},
+                                                            {1024, 1024},
+                                                            {1025, 1152},
+                                                            {1152, 1152},
+                                                            {1153, 1280},
+                                                            {2048, 2048},
+                                                            {2049, 2304},
+                                                            {8 * kMiB, 8 * kMiB},
+                                                            {8 * kMiB + 1, 9 * kMiB}};
+  // Twice: also where a block is used again, of which none is smaller than what is asked for.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const auto& [bytes, capacity] : expected) {
+      INFO(bytes << " bytes");
+      REQUIRE(taken(bytes) == capacity);
+    }
+  }
+}
+
 TEST_CASE("a block of impossible size is rejected") {
   REQUIRE_THROWS_WITH(Storage(-1), ContainsSubstring("bytes; got -1"));
   REQUIRE_THROWS_WITH(Storage(std::int64_t{1} << 62), ContainsSubstring("bytes; got 4611686018427387904"));
