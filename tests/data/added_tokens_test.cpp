@@ -71,6 +71,30 @@ TEST_CASE("a long text is cut where no added token stands") {
       REQUIRE(encode_long(*tokenizer, text) == tokenizer->encode(text));
     }
   }
+  const auto cut = [](const json& added) { return with_added(json::array({added}))->next_cut("one two", 1); };
+  REQUIRE(cut(added_token("<x>", false)) == 3);
+  REQUIRE(cut(added_token("<x>", false, {"lstrip"})) == 3);
+  REQUIRE(cut(added_token("<a b>", true)) == 3);
+  REQUIRE(cut(added_token("<a b>", false)) == 7);  // nowhere, since the token may stand there
+  REQUIRE(cut(added_token("<a\u3000b>", false)) == 7);
+  REQUIRE(cut(added_token("<x>", false, {"rstrip"})) == 7);
+}
+
+TEST_CASE("a token that is a single word has no word character beside it") {
+  const auto tokenizer = with_added(json::array({added_token("ab", false, {"single_word"})}));
+  const auto found = [&](const std::string& text) { return std::ranges::count(tokenizer->encode(text), 256) == 1; };
+  // Of each kind: capital, small, title case, modifier, other letter; the three kinds of marks; digits, also Roman and
+  // wide ones; connectors; joiners.
+  for (const std::string c :
+       {"A", "ß", "ǅ", "ʰ", "猫", "\u0301", "\u0903", "\u20dd", "7", "Ⅳ", "７", "_", "‿", "\u200c", "\u200d"}) {
+    INFO(c);
+    REQUIRE_FALSE(found(c + "ab"));
+    REQUIRE_FALSE(found("ab" + c));
+  }
+  for (const std::string c : {" ", "-", "½", "²", "。", "€", "\u200b", "\u00ad", "\u3000"}) {
+    INFO(c);
+    REQUIRE(found(c + "ab" + c));
+  }
 }
 
 TEST_CASE("special tokens that a normal form changes are found") {
@@ -112,6 +136,14 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   REQUIRE_FALSE(finding->encodes_like(*tokenizer));
   REQUIRE(unread_specials(*tokenizer, "a<|endoftext|>b<|endoftext|>") == "<|endoftext|> (2 times)");
   REQUIRE(unread_specials(*tokenizer, "a <|endof").empty());
+  json many = json::array();
+  std::string all;
+  for (int i = 0; i < 10; ++i) {
+    many.push_back({{"id", 256 + i}, {"content", fmt::format("<{}>", i)}, {"special", true}});
+    all += fmt::format("<{}>", i);
+  }
+  REQUIRE(unread_specials(*with_added(many), all + "<0>").starts_with("<0> (2 times), <1> (1 time), "));
+  REQUIRE(unread_specials(*with_added(many), all).ends_with(", <7> (1 time), 2 more"));
   REQUIRE(unread_specials(*finding, "a<|endoftext|>").empty());
   require_refused([] { finding_specials(*make_tokenizer("char", "ab")); }, {"special", "char"});
 }

@@ -79,6 +79,20 @@ TEST_CASE("text with a byte that Windows-1252 does not have is not taken for it"
   }
 }
 
+TEST_CASE("letters count beside an ASCII letter, and punctuation between ASCII characters or punctuation") {
+  const auto of = [](const std::string& bytes) { return detect_encoding(bytes).value_or(""); };
+  REQUIRE(of("\xC9tat") == "ISO-8859-1");
+  REQUIRE(of("a caf\xE9, so") == "ISO-8859-1");
+  REQUIRE(of("so \xE9 is") == "");
+  REQUIRE(of("x, \xE9, y") == "");
+  REQUIRE(of("he said \x93so\x94") == "WINDOWS-1252");
+  REQUIRE(of("an end\x85\x94") == "WINDOWS-1252");
+  // Section signs, which do not count, right behind what does: four of six.
+  REQUIRE(of("one\x85 \xA7 1, two\x85 \xA7 2 \x96 three\x94") == "WINDOWS-1252");
+  REQUIRE(of("one \xA7\x85 1, two \xA7\x85 2") == "");
+  REQUIRE(of("one \x85\xA7 1, two \x85\xA7 2") == "");
+}
+
 TEST_CASE("an encoding with units of two or four bytes is recognised in a text of any size") {
   std::string text;
   while (text.size() < (1 << 20)) text += kEnglish;

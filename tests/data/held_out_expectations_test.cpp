@@ -8,7 +8,9 @@
 #include "data/mixing/token_traits.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
+#include "tests/data/allocations.h"
 #include "tests/data/random_ids.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -96,4 +98,21 @@ TEST_CASE("no context of an expectation continues beyond the beginning of a piec
   // The part that begins with the second piece has read both endings, which tell it the same of its first token.
   const std::vector<float> p = expected_at(before, 3000), q = expected_at(after, 3000);
   for (std::size_t id = 0; id < 6; ++id) REQUIRE_THAT(p[id], WithinAbs(q[id], 0.02));
+}
+
+TEST_CASE("how much memory expectations take is known before") {
+  const auto bytes = HeldOutExpectations::bytes_to_make;
+  const auto tokenizer = abc_tokenizer();
+  const Ids ids = random_ids(40, 6);
+  const ThreadsScope scope(1);
+  start_peak();
+  const HeldOutExpectations expectations(*tokenizer, ids);
+  REQUIRE(static_cast<double>(peak_bytes()) == Approx(bytes(40, 1)).epsilon(0.25));
+  // What is kept of each token, and what each thread takes, of which there are no more than parts.
+  constexpr std::int64_t kLong = 1'000'000, kMillion = 1'000'000;
+  const std::int64_t kept = bytes(2 * kLong, 1) - bytes(kLong, 1), by_thread = bytes(kLong, 2) - bytes(kLong, 1);
+  REQUIRE((kept >= 200 * kLong && kept <= 400 * kLong));
+  REQUIRE((by_thread >= 300 * kMillion && by_thread <= 380 * kMillion));
+  REQUIRE(bytes(kLong, 4) - bytes(kLong, 1) == 3 * by_thread);
+  REQUIRE(bytes(kLong, 16) == bytes(kLong, 4));
 }

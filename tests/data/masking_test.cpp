@@ -58,7 +58,7 @@ TEST_CASE("targets are the original tokens, and only tokens with a target change
 
 TEST_CASE("of the predicted tokens 80 percent are hidden, 10 percent are random and 10 percent stay") {
   std::int64_t hidden = 0, changed = 0, same = 0;
-  std::vector<std::int64_t> random(kVocabulary), positions(64);
+  std::vector<std::int64_t> random(kVocabulary), positions(64), hidden_at(64);
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     const Masked m = masked(64, seed);
     for (std::size_t i = 0; i < 64; ++i) {
@@ -66,6 +66,7 @@ TEST_CASE("of the predicted tokens 80 percent are hidden, 10 percent are random 
       ++positions[i];
       if (m.ids[i] == kVocabulary) {
         ++hidden;
+        ++hidden_at[i];
       } else if (m.ids[i] == m.before[i]) {
         ++same;
       } else {
@@ -74,13 +75,33 @@ TEST_CASE("of the predicted tokens 80 percent are hidden, 10 percent are random 
       }
     }
   }
-  // 40,000 tokens. Deviations are about 80, 60, 60, 9 and 23; a random token is the original one in 1 of 50 cases.
+  // 40,000 tokens. Deviations are about 80, 60, 60, 9, 23 and 21; a random token is the original one in 1 of 50 cases.
   REQUIRE(hidden + changed + same == 40000);
   REQUIRE(std::abs(hidden - 32000) < 400);
   REQUIRE(std::abs(changed - 3920) < 300);
   REQUIRE(std::abs(same - 4080) < 300);
   for (const std::int64_t count : random) REQUIRE(std::abs(count - 78) < 50);
   for (const std::int64_t count : positions) REQUIRE(std::abs(count - 625) < 130);
+  for (const std::int64_t count : hidden_at) REQUIRE(std::abs(count - 500) < 120);
+}
+
+TEST_CASE("what becomes of a predicted token is drawn for each of a sequence") {
+  for (const std::int64_t row : {0, 1}) {
+    const Masked m = masked(1000, 5, row);
+    std::int64_t hidden = 0, same = 0;
+    std::vector<std::int32_t> random;
+    for (std::size_t i = 0; i < m.ids.size(); ++i) {
+      if (m.targets[i] == kIgnoredTarget) continue;
+      if (m.ids[i] == kVocabulary) ++hidden;
+      if (m.ids[i] == m.before[i]) ++same;
+      if (m.ids[i] != kVocabulary && m.ids[i] != m.before[i]) random.push_back(m.ids[i]);
+    }
+    INFO("row " << row);
+    REQUIRE(std::abs(hidden - 120) < 25);  // of 150; deviations are 5 and 4
+    REQUIRE(std::abs(same - 15) < 12);
+    std::ranges::sort(random);
+    REQUIRE(std::unique(random.begin(), random.end()) - random.begin() > 5);  // of about 15 that are drawn from 50
+  }
 }
 
 TEST_CASE("what is hidden is a function of the stream and the row") {
@@ -92,6 +113,20 @@ TEST_CASE("what is hidden is a function of the stream and the row") {
     for (std::int64_t other = 0; other < row; ++other)
       REQUIRE(masked(64, 5, row).targets != masked(64, 5, other).targets);
   }
+}
+
+TEST_CASE("what is hidden is pinned: resumed runs go on with it") {
+  const Masked m = masked(80, 1337, 4);
+  std::vector<std::size_t> positions;
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = 0; i < m.ids.size(); ++i) {
+    if (m.targets[i] == kIgnoredTarget) continue;
+    positions.push_back(i);
+    ids.push_back(m.ids[i]);
+  }
+  REQUIRE(positions == std::vector<std::size_t>{1, 10, 22, 24, 29, 39, 40, 44, 55, 58, 61, 67});
+  REQUIRE(ids ==
+          std::vector<std::int32_t>{50, 50, 50, 24, 50, 30, 50, 50, 50, 50, 50, 50});  // one stays, one is random
 }
 
 TEST_CASE("masking nothing, and targets of another length, are refused") {

@@ -198,6 +198,15 @@ TEST_CASE("a training batch is a function of seed and number") {
   REQUIRE(contents.size() == 20);
 }
 
+TEST_CASE("the order of pair batches is pinned: resumed runs go on with it") {
+  const TokenPairs pairs = random_pairs(20, 3);
+  const PairTrainBatches batches(pairs, 4, 1337);
+  REQUIRE(batches.per_epoch() == 5);
+  REQUIRE(rows_of(batches, 0, 5) == Ids{16, 12, 9, 13, 5, 18, 6, 8, 19, 10, 14, 17, 3, 11, 4, 15, 1, 7, 0, 2});
+  REQUIRE(rows_of(batches, 5, 5) == Ids{10, 14, 17, 2, 11, 3, 4, 15, 12, 16, 13, 9, 1, 8, 0, 19, 5, 6, 18, 7});
+  REQUIRE(rows_of(batches, 5'000'000, 5) == Ids{0, 1, 7, 2, 4, 3, 11, 5, 15, 6, 18, 8, 16, 12, 9, 13, 10, 19, 14, 17});
+}
+
 TEST_CASE("the batches of an epoch are not in the order of their lengths") {
   const TokenPairs pairs = random_pairs(800);
   const PairTrainBatches batches(pairs, 8, 1);

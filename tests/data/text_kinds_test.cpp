@@ -73,6 +73,11 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
   std::string many;
   while (many.size() < 200'000) many += records;
   REQUIRE(notes_on(many, "a.jsonl").size() == 1);
+  // The first 20 lines that are not blank decide.
+  std::string first;
+  for (int i = 0; i < 19; ++i) first += "a\tx\n \t\n\n";
+  REQUIRE(notes_on(first + "b\ty\nnone\n", "a.tsv").size() == 1);
+  REQUIRE(notes_on(first + "none\n", "a.tsv").empty());
 }
 
 TEST_CASE("line ends of Windows are mentioned only where they are learned, with a command that removes them") {
@@ -104,6 +109,17 @@ TEST_CASE("nanoGPT's meta.pkl is a character tokenizer, and nothing but its tabl
   refused("}.", "no table itos");
   refused("K\1.", "no dictionary");
   refused("s", "an item is incomplete");
+  refused("(K\1u", "an item is incomplete");
+  refused("}(K\1u", "an item is incomplete");
+  refused("u", "a mark is missing");
+  refused(".", "a value is missing");
+  refused("\x94", "a value is missing");
+  refused(std::string(17, '}'), "too many tables");
+  refused("}q\1.", "its numbers of values are not in order");
+  refused("}q\0h\1."s, "it refers to a value that it does not have");
+  refused("}(X\4\0\0\0itos}K\0K\1su."s, "a value is no string");
+  // Both tables as the items of the number 0, which is an item of the dictionary 0.
+  refused("}X\1\0\0\0xK\0("s + one.substr(2, one.size() - 3) + "s.", "a value is no dictionary");
   std::string swapped = pickle;  // the characters of the ids 0 and 1
   std::swap(swapped[swapped.find("\x8C\1\n") + 2], swapped[swapped.find("\x8C\1 ") + 2]);
   refused(swapped, "ascending order");

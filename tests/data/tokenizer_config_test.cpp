@@ -38,13 +38,18 @@ using Ids = std::vector<std::int32_t>;
 TEST_CASE("roles and chat templates beside a tokenizer are read, saved and written again") {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", chat_vocabulary().dump());
+  json listed;  // the added tokens once more, as Hugging Face's programs write them
+  for (int i = 0; i < 3; ++i) listed[std::to_string(256 + i)] = {{"content", kTokens[i]}, {"special", true}};
   const json config = {{"eos_token", "<|im_end|>"},
+                       {"added_tokens_decoder", listed},
                        {"pad_token", {{"content", "<|endoftext|>"}, {"lstrip", false}}},
                        {"additional_special_tokens", {"<|im_start|>", "<|im_end|>"}},
                        {"chat_template", "{{ 'é\n' }}"}};
   folder.write("tokenizer_config.json", config.dump());
   folder.write("special_tokens_map.json", json{{"bos_token", "<|endoftext|>"}, {"eos_token", "<|im_start|>"}}.dump());
+  folder.write("added_tokens.json", json{{kTokens[0], 256}, {kTokens[2], 258}}.dump());
   const auto read = read_tokenizer(folder.path());
+  REQUIRE(read->vocab_size() == 259);
   const auto tokenizer = load_tokenizer(read->save());
   REQUIRE(tokenizer->save() == read->save());
   REQUIRE(tokenizer->ends() == Ids{258});

@@ -118,6 +118,8 @@ TEST_CASE("added tokens that the vocabulary lacks are special tokens behind it")
   REQUIRE(tokenizer->bytes(262) == "<pad> 終");
   REQUIRE(tokenizer->encode_with_specials("<pad> 終") == std::vector<std::int32_t>{262});
   REQUIRE(tokenizer->end_of_text() == 261);
+  // Written, the vocabulary has both.
+  REQUIRE(read_tokenizer_json(tokenizer_json(*tokenizer))->save() == tokenizer->save());
 }
 
 TEST_CASE("vocab.json with merges.txt gives the same tokenizer, by any of its names") {

@@ -60,6 +60,10 @@ TEST_CASE("token files of nanoGPT and llm.c have the bytes of their formats and 
       REQUIRE(read.train.ids() == data.train.ids());
       REQUIRE(read.val.ids() == data.val.ids());
       REQUIRE(read.characters == data.characters);
+      const auto bytes_of = [&](const Tokens& ids) { return std::ssize(tokenizer->decode(ids)); };
+      REQUIRE(read.prepared->facts.bytes == bytes_of(data.train) + bytes_of(data.val));
+      REQUIRE(read.prepared->facts.val_bytes == bytes_of(data.val));
+      REQUIRE(read.prepared->facts.val_characters == count_code_points(tokenizer->decode(data.val)));
       const auto single = prepared_corpus({out + "/train.bin"});
       const Dataset split = make_dataset(*single, 0.25, 4, "", tokenizer);
       REQUIRE(split.val.size() ==

@@ -308,6 +308,8 @@ TEST_CASE("a directory replaces an empty one, and with force one of the same fil
   REQUIRE(read_bytes(x + "/a") == kNewBytes);
   REQUIRE_THAT(refusal(folder.write("file", kOldBytes)), ContainsSubstring("is not a directory"));
   REQUIRE_THAT(refusal(std::string(".")), ContainsSubstring("is the current directory"));
+  REQUIRE_THROWS_WITH(require_directory_place(std::string("//")),
+                      ContainsSubstring("//: exists already and is not an empty directory"));
 }
 
 TEST_CASE("a signal removes what is under construction, and nothing else") {

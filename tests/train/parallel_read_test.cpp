@@ -3,13 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
+#include "data/io/descriptor.h"
+#include "data/io/mapping.h"
 #include "tests/catch.h"
 #include "tests/threads.h"
 #include "tests/train/container_file.h"
@@ -140,3 +146,27 @@ TEST_CASE("a mapped section has the bytes of the file, also after the file is go
   write_bytes(path, damaged);
   REQUIRE(contains(error_message<CheckpointError>([&] { ContainerReader(path).map("long"); }), "checksum mismatch"));
 }
+
+#if defined(__linux__)
+TEST_CASE("pages of a file that has become shorter are an error when they are loaded, and not a signal") {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, which not all headers have
+  const TemporaryFolder folder;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::string path = folder.write("file", std::string(4 * page, 'x'));
+  const Descriptor file = open_regular(posix_file_system(), path, throw_as<CheckpointError>);
+  const auto mapped = [&](std::size_t offset) {
+    return Mapping::create(file.number(), offset, 4 * page - offset, Mapping::Access::read);
+  };
+  const auto whole = mapped(0), part = mapped(100);  // the latter begins within a page
+  REQUIRE((whole != nullptr && part != nullptr));
+  std::filesystem::resize_file(path, 2 * page);
+  // A kernel before 5.14 does not know this call, and an emulator ignores it.
+  if (madvise(whole->bytes().data() + 3 * page, page, kPopulateRead) == 0 || errno != EFAULT) return;
+  for (const auto& [mapping, end] : {std::pair{whole, 2 * page}, {part, 2 * page - 100}}) {
+    REQUIRE(mapping->load(0, end) == 0);
+    REQUIRE(mapping->load(0, end + 1) == EIO);
+    REQUIRE(mapping->load(end, end + page) == EIO);
+    REQUIRE(mapping->load(end + page, end + page + 1) == EIO);
+  }
+}
+#endif

@@ -118,6 +118,7 @@ std::vector<Damage> damages() {
       forged("counts is impossible", kBytes, kHuge),
       forged("contradict each other", kValBytes, std::uint64_t{51}),
       forged("contradict each other", kCharacters, std::uint64_t{51}),
+      forged("contradict each other", kCharacters, std::uint64_t{4}),
       forged("contradict each other", kValCharacters, std::uint64_t{6}),
       forged("not in [0, 1)", kValFraction, 1.0),
       forged("not in [0, 1)", kValFraction, -0.1),

@@ -90,6 +90,13 @@ TEST_CASE("a chain of tokens has the ids and joins of its parts", "[token_shards
   REQUIRE(TokenSpan(TokenChain({}, TokenChain::Border::piece)).empty());
 }
 
+TEST_CASE("tokens that a file keeps are not appended to", "[token_shards_test]") {
+  const auto ids = std::make_shared<const std::vector<std::int32_t>>(std::vector<std::int32_t>{1, 2});
+  Tokens shared(TokenSpan(*ids), ids);
+  REQUIRE_THROWS_WITH(shared.append(std::vector<std::int32_t>{3}), "tokens: those of a file cannot be appended to");
+  REQUIRE(shared.ids() == *ids);
+}
+
 TEST_CASE("files of nanoGPT and llm.c with parts of a text are the dataset of one file", "[token_shards_test]") {
   for (auto* const file : {nanogpt_file, llm_c_file}) {
     const TemporaryFolder folder;
