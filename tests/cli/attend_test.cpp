@@ -1,4 +1,5 @@
 // The verbs that draw: attention weights of trained models, and positions.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -84,6 +85,9 @@ TEST_CASE("attend: a model that fills masks reads them as one token, other model
   require_weights(facts, 2, 2);
   REQUIRE(facts.at("keys") == json({"t", "[MASK]", "e", " ", "t", "[MASK]"}));
   REQUIRE(facts.at("weights") != drawn({run, "--prompt", "tee te"}).at("weights"));
+  const std::string csv = require_ok(run_maki({"attend", run, "--prompt", "t[MASK]e t[MASK]", "--csv"})).out;
+  REQUIRE(std::ranges::count(csv, '\n') == 1 + 2 * 2 * 6 * 6);  // later keys as well
+  REQUIRE_THAT(csv, ContainsSubstring("\n1,1,0,5,t,[MASK],"));
   const std::string gpt = trained(folder, "gpt", {});
   require_refused(run_maki({"attend", gpt, "--prompt", "t[MASK]e"}), 3, {"prompt", "lacks these characters"});
 }

@@ -212,6 +212,12 @@ TEST_CASE("bench gemm measures products") {
     REQUIRE(product.at("transpose") == "TN");
     REQUIRE(product.at("packed") == true);
   }
+  const Finished text = run_maki({"bench", "gemm", "13,64,32", "8,8,8", "--transpose", "TN", "--threads", "1"});
+  INFO(text.err);
+  REQUIRE(text.exit_code == 0);
+  REQUIRE((text.err.empty() || text.err.starts_with("warning: the middle half of the times lies between ")));
+  REQUIRE_THAT(text.out, ContainsSubstring(", 1 thread: peak ") && ContainsSubstring("\n13,64,32                TN ") &&
+                             ContainsSubstring("\n8,8,8                   TN "));
 }
 
 TEST_CASE("a wrong product is detected") {

@@ -189,7 +189,9 @@ TEST_CASE("a token has different vectors in different contexts, which embed writ
 TEST_CASE("embed writes the vectors of all texts to a NumPy file") {
   const TrainedEncoder trained;
   const std::string file = trained.folder / "vectors.npy";
-  require_ok(run_maki({"embed", trained.run, "the maki", "a", "--npy", file}));
+  const Finished written = require_ok(run_maki({"embed", trained.run, "the maki", "a", "--npy", file}));
+  REQUIRE_THAT(written.err, ContainsSubstring(file + ": 9 vectors of 16 numbers, in the order of the texts\n"));
+  REQUIRE_THAT(written.out, ContainsSubstring("  \"a\"  text 1 token 6, text 2 token 1\n"));
   const std::vector<json> lines = embedded(trained.run, {"the maki", "a"});
   const std::string bytes = read_text(file);
   REQUIRE(bytes.size() == 128 + 9 * 16 * 4);

@@ -1,6 +1,7 @@
 // train --teacher @own:N: runs that train their teachers first.
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"
@@ -51,6 +52,9 @@ TEST_CASE("own teachers are the runs that one would train by hand, with the next
                  Arguments{"--max-steps", steps, "--lr-decay-steps", steps, "--seed", std::to_string(7 + number)}));
     const std::string teacher = all.folder / "own/teacher-" + std::to_string(number);
     REQUIRE(read_bytes(checkpoint(teacher, std::stoi(steps))) == read_bytes(checkpoint(out, std::stoi(steps))));
+    REQUIRE_THAT(read_text(teacher + "/config.toml"), ContainsSubstring("\nout = '" + teacher + "' ") &&
+                                                          ContainsSubstring("\nmax_steps = " + steps + " ") &&
+                                                          ContainsSubstring(fmt::format("\nseed = {} ", 7 + number)));
     both = both + Arguments{"--teacher", out};
   }
   require_ok(

@@ -137,6 +137,12 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     const json facts = json::parse(require_ok(run_maki({"eval", run, "--json"})).out);
     REQUIRE(facts.at("part") == "validation");
     REQUIRE(facts.at("val_loss").get<double>() > 0);
+    // Which file is not used as its name says is told.
+    const std::string part = out + "-train.bin", test = out + "-test.bin";
+    std::filesystem::copy_file(out + "/train.bin", part);
+    std::filesystem::copy_file(out + "/val.bin", test);
+    REQUIRE_THAT(require_ok(run_maki({"eval", run, part, test})).err,
+                 ContainsSubstring(test + ": is for testing, as its name says, and is used for validation"));
     require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2,
                     {"is not an empty directory", "--force"});
     require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--force"}));

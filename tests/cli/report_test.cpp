@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/catch.h"
@@ -244,5 +247,23 @@ TEST_CASE("a report of a long context or of many labels is no larger than others
   page("long.txt", text, {"--block-size", "1900"});
   const std::string labels =
       page("many.tsv", labelled, {"--block-size", "16", "--model", "encoder", "--task", "classify"});
+  // The most frequent ones, of those of as many batches as the report reads.
+  const auto facts = nlohmann::json::parse(
+      require_ok(run_maki({"eval", folder / "many.tsv-run", "--eval-batches", "32", "--json"})).out);
+  std::vector<std::tuple<int, std::size_t, std::size_t>> mistakes;
+  for (std::size_t label = 0; label < facts.at("labels").size(); ++label) {
+    for (std::size_t answer = 0; answer < facts.at("labels").size(); ++answer) {
+      const int count = facts.at("confusion")[label][answer];
+      if (count > 0 && answer != label) mistakes.emplace_back(-count, label, answer);
+    }
+  }
+  REQUIRE(mistakes.size() > 24);
+  std::ranges::sort(mistakes);
+  std::string rows;
+  for (const auto& [count, label, answer] : std::span(mistakes).first(24))
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
+                        facts.at("labels")[label].get<std::string>(), facts.at("labels")[answer].get<std::string>(),
+                        -count);
   REQUIRE(page_has(labels, "Most frequent mistakes"));
+  REQUIRE(page_has(labels, "<th scope=\"col\">times</th></tr>\n" + rows + "</table>"));
 }

@@ -60,7 +60,8 @@ TEST_CASE("a token is biased by its text or by its id, and the last bias of a to
   REQUIRE(run.generate(prompt + twice) == run.generate(prompt));
   REQUIRE(run.certain({"--temperature", "0", "--logit-bias", "e=1000000", "--prompt", "e"}) == std::string(61, 'e'));
   run.refuse({"--logit-bias", "the=1"}, {"logit-bias: must name one token; \"the\" is 3 tokens ("});
-  run.refuse({"--logit-bias", "e"}, {"must be ID=BIAS or TEXT=BIAS", "got e"});
+  for (const char* const entry : {"e", "=5"})
+    run.refuse({"--logit-bias", entry}, {"must be ID=BIAS or TEXT=BIAS", std::string("got ") + entry});
   run.refuse({"--logit-bias", "=5"}, {"must be ID=BIAS or TEXT=BIAS", "got =5"});
   run.refuse({"--logit-bias", "e=x"}, {"logit-bias: must be a finite decimal number; got x"});
   run.refuse({"--logit-bias", "100=1"}, {"logit-bias: the id: must be between 0 and ", "got 100"});

@@ -87,6 +87,40 @@ TEST_CASE("a chart that crops the beginning is as high as the rest of its lines,
   REQUIRE(begins_with("52.0,8.0 61.2,9.9 "));
 }
 
+TEST_CASE("a chart has lines and numbers of its axes, then its levels and its series, and a key of what has a name") {
+  Chart chart = chart_of({{0, 1}, {50, 3}, {100, 2}});
+  chart.levels.emplace_back("a < level", 1.5);
+  chart.series.push_back({"", {{0, 2}, {100, 2}}, Series::Style::faint, 7});
+  chart.series.push_back({"dots", {{25, 1}}, Series::Style::points, 2});
+  REQUIRE(chart_figure(chart) ==
+          R"(<figure><figcaption>a &lt; b</figcaption>)"
+          R"(<svg class="chart" viewBox="0 0 420 230" role="img"><title>a &lt; b</title>
+<line class="grid" x1="52" y1="194.0" x2="410" y2="194.0"/>
+<text x="46.0" y="198.0" text-anchor="end">1</text>
+<line class="grid" x1="52" y1="147.5" x2="410" y2="147.5"/>
+<text x="46.0" y="151.5" text-anchor="end">1.5</text>
+<line class="grid" x1="52" y1="101.0" x2="410" y2="101.0"/>
+<text x="46.0" y="105.0" text-anchor="end">2</text>
+<line class="grid" x1="52" y1="54.5" x2="410" y2="54.5"/>
+<text x="46.0" y="58.5" text-anchor="end">2.5</text>
+<line class="grid" x1="52" y1="8.0" x2="410" y2="8.0"/>
+<text x="46.0" y="12.0" text-anchor="end">3</text>
+<text x="52.0" y="210.0" text-anchor="middle">0</text>
+<text x="123.6" y="210.0" text-anchor="middle">20</text>
+<text x="195.2" y="210.0" text-anchor="middle">40</text>
+<text x="266.8" y="210.0" text-anchor="middle">60</text>
+<text x="338.4" y="210.0" text-anchor="middle">80</text>
+<text x="410.0" y="210.0" text-anchor="middle">100</text>
+<text x="231.0" y="226.0" text-anchor="middle">steps</text>
+<line class="level" x1="52" y1="147.5" x2="410" y2="147.5"/>
+<polyline class="c0" points="52.0,194.0 231.0,8.0 410.0,101.0 "/>
+<polyline class="c1 faint" points="52.0,101.0 410.0,101.0 "/>
+<circle class="c2" cx="141.5" cy="194.0" r="3"/>
+</svg><p class="soft"><span class="key c0">line</span>)"
+          R"(<span class="key c2 dots">dots</span><span class="key dash">a &lt; level 1.5</span></p></figure>
+)");
+}
+
 TEST_CASE("there is no chart of nothing, of one point or of no positive number") {
   REQUIRE(chart_figure(chart_of({})).empty());
   REQUIRE(chart_figure(chart_of({{1, 1}})).empty());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
@@ -81,6 +82,17 @@ TEST_CASE("the lines to compare with stand at their losses and are named, also w
   const std::vector<std::string> narrow = drawn(history, {.columns = 50, .rows = 10, .utf8 = true}, 0.25);
   REQUIRE(row_with(narrow, "counting 2.00") == counting);
   REQUIRE(row_with(narrow, "best 0.25") == best);
+  for (const auto& [columns, name, lowest] : {std::tuple{39U, "", ""},
+                                              {40U, " counting 2.00", " best 0.25"},
+                                              {59U, " counting 2.00", " best 0.25"},
+                                              {60U, " counting alone 2.00", " best possible 0.25"}}) {
+    INFO(columns << " columns");
+    const std::vector<std::string> lines = drawn(history, {.columns = columns, .rows = 10, .utf8 = true}, 0.25);
+    REQUIRE((row_with(lines, "╌") < lines.size()) == (columns > 39));
+    REQUIRE(lines[counting].ends_with(name));
+    REQUIRE(lines[best].ends_with(lowest));
+    REQUIRE((columns > 39 || row_with(lines, "counting") == lines.size()));
+  }
 }
 
 TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss is a line in the middle") {

@@ -9,6 +9,8 @@
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
+#include "tests/train/small_loaded.h"
+#include "train/app/draw/attention_figure.h"
 #include "train/app/draw/heat_map_grid.h"
 #include "train/app/draw/positions_figure.h"
 
@@ -110,7 +112,16 @@ std::vector<Framed> frames_of(const std::string& xml) {
   return frames;
 }
 
+// The picture itself: from 0 to its width and height.
+Framed picture_of(const std::string& xml) {
+  const std::regex box("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"");
+  std::smatch found;
+  REQUIRE(std::regex_search(xml, found, box));
+  return {0, 0, std::stod(found[1]), std::stod(found[2])};
+}
+
 constexpr double kPixelRounding = 0.011;  // of numbers that are written with two decimals
+constexpr double kDescender = 0.25;       // below the baseline of letters such as q, of their size; no font has more
 
 }  // namespace
 
@@ -254,15 +265,70 @@ TEST_CASE("the labels and titles of a heat map stand apart, within its margins")
   const PlacedText title = placed_text(xml, "map"), columns = placed_text(xml, "key"), rows = placed_text(xml, "query"),
                    turned = placed_text(xml, "&lt;end&gt;"), wide = placed_text(xml, "猫");
   REQUIRE(title.y - title.size >= place.y - margins.top - kPixelRounding);
-  REQUIRE(columns.y - columns.size >= title.y - kPixelRounding);
+  REQUIRE(columns.y - columns.size >= title.y + kDescender * title.size);
   REQUIRE(turned.y < place.y);
-  REQUIRE(turned.y - 5 * 0.6 * turned.size >= columns.y);  // five characters of a fixed-width font
+  // Five characters of a fixed-width font.
+  REQUIRE(turned.y - 5 * 0.6 * turned.size >= columns.y + kDescender * columns.size);
   REQUIRE(wide.x < place.x);
-  REQUIRE(wide.x - wide.size >= rows.x);
+  REQUIRE(wide.x - wide.size >= rows.x + kDescender * rows.size);
   REQUIRE(rows.x - rows.size >= place.x - margins.left - kPixelRounding);
   REQUIRE(title.x == place.x);
   REQUIRE(columns.x == place.x + 1.5 * place.cell);
   REQUIRE(rows.y == place.y + place.cell);
+}
+
+TEST_CASE("the labels of a heat map in SVG have a font of fixed width, its titles and numbers have not") {
+  HeatMap map = two_by_three();
+  const auto fixed = [&] {
+    Svg svg(200, 200, "t", "d");
+    draw_heat_map(svg, map, {}, {.x = 80, .y = 80, .cell = 18});
+    std::vector<std::string> texts;
+    const std::regex element("<text [^>]*monospace[^>]*>([^<]*)</text>");
+    const std::string xml = svg.document();
+    for (std::sregex_iterator at(xml.begin(), xml.end(), element), end; at != end; ++at) texts.push_back((*at)[1]);
+    return texts;
+  };
+  REQUIRE(fixed() == std::vector<std::string>{"猫", "a", "の", "b", "&lt;end&gt;"});
+  map.row_axis.labels.clear();
+  REQUIRE(fixed() == std::vector<std::string>{"の", "b", "&lt;end&gt;"});
+  map.column_axis.labels.clear();
+  REQUIRE(fixed().empty());
+}
+
+TEST_CASE("the heat maps of attention have the weights of the chosen heads, but none of later keys if it is causal") {
+  const LoadedModel loaded(maki::tests::golden_checkpoint("gpt"));
+  AttentionMaps attention{
+      .kind = "encoder", .causal = false, .queries = {"a", "\n"}, .keys = {" b", "c", "d"}, .layers = {}};
+  for (int layer = 0; layer < 2; ++layer) {
+    attention.layers.push_back(zeros({2, 2, 3}, DType::float64));
+    for (int i = 0; i < 12; ++i) attention.layers.back().data<double>()[i] = 12 * layer + i;
+  }
+  const Words& words = words_in("en");
+  HeatMapGrid grid = attention_grid(loaded, attention, {{1}, {0, 1}}, words);
+  REQUIRE(grid.columns == 2);
+  REQUIRE(grid.maps.size() == 2);
+  REQUIRE(grid.maps[0].values == std::vector<double>{12, 13, 14, 15, 16, 17});
+  const HeatMap& map = grid.maps[1];
+  REQUIRE(map.title == "layer 1, head 1");
+  REQUIRE((map.rows == 2 && map.columns == 3));
+  REQUIRE(map.values == std::vector<double>{18, 19, 20, 21, 22, 23});
+  REQUIRE(map.row_axis.title == words.query);
+  REQUIRE(map.row_axis.labels == std::vector<std::string>{"a", "\\n"});
+  REQUIRE(map.column_axis.title == words.key);
+  REQUIRE(map.column_axis.labels == std::vector<std::string>{"␣b", "c", "d"});
+  REQUIRE(grid.scale.high == 23);
+  REQUIRE(grid.subtitle == words.of_encoder);
+  REQUIRE(grid.source == loaded.path + ", step 5");
+  attention.causal = true;
+  grid = attention_grid(loaded, attention, {{0, 1}, {1}}, words);
+  REQUIRE(grid.subtitle == std::string(words.of_encoder) + words.none_to_later);
+  REQUIRE(grid.columns == 4);
+  REQUIRE(grid.maps.size() == 2);
+  for (int layer = 0; layer < 2; ++layer) {
+    const std::vector<double>& values = grid.maps[static_cast<std::size_t>(layer)].values;
+    for (const std::size_t later : {1U, 2U, 5U}) REQUIRE(std::isnan(values[later]));
+    for (const std::size_t seen : {0U, 3U, 4U}) REQUIRE(values[seen] == 12 * layer + 6 + static_cast<double>(seen));
+  }
 }
 
 TEST_CASE("the numbers of a legend stand right of it at their colours, its title above it") {
@@ -300,11 +366,8 @@ TEST_CASE("the maps of a grid stand row by row, apart from each other and from i
   REQUIRE((second.y == first.y && legend.y == first.y && third.x == first.x));
   REQUIRE(second.x > first.right);
   REQUIRE(legend.x > second.right);
-  const std::size_t box = xml.find("viewBox=\"0 0 ") + 13, height = xml.find(' ', box) + 1;
-  for (const Framed& frame : frames) {
-    REQUIRE(frame.right < std::stod(xml.substr(box)));
-    REQUIRE(frame.bottom < std::stod(xml.substr(height)));
-  }
+  const Framed picture = picture_of(xml);
+  for (const Framed& frame : frames) REQUIRE((frame.right < picture.right && frame.bottom < picture.bottom));
   const PlacedText subtitle = placed_text(xml, "a: s"), above = placed_text(xml, "map 0"),
                    below = placed_text(xml, "map 2");
   REQUIRE(above.y - above.size > subtitle.y);
@@ -329,6 +392,24 @@ TEST_CASE("a heat map in a terminal aligns full-width labels with its cells") {
           "猫 ..░░██\n"
           " a ██\n");
   REQUIRE(text_legend({}, words_in("en")) == ". below 0.2  ░ below 0.4  ▒ below 0.6  ▓ below 0.8  █ up to 1\n");
+}
+
+TEST_CASE("the numbers of the columns of a heat map in a terminal go as far as they end within 80 columns") {
+  const auto numbers = [](std::int64_t columns, std::size_t label) {
+    const HeatMap map{.title = "map",
+                      .rows = 1,
+                      .columns = columns,
+                      .values = std::vector<double>(static_cast<std::size_t>(columns), 1),
+                      .row_axis = {"", {std::string(label, 'a')}},
+                      .column_axis = {"", {}}};
+    const std::vector<std::string> lines = lines_of(text_map(map, {}, words_in("en")));
+    REQUIRE(lines.size() == 3);
+    REQUIRE(display_width(lines[2]) == 80);
+    return lines[1];
+  };
+  REQUIRE(numbers(31, 17) == std::string(18, ' ') + fmt::format("{:<20}{:<20}{:<20}{}", 0, 10, 20, 30));
+  REQUIRE(numbers(71, 8) ==
+          std::string(9, ' ') + fmt::format("{:<10}{:<10}{:<10}{:<10}{:<10}{:<10}{}", 0, 10, 20, 30, 40, 50, 60));
 }
 
 TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which numbers a cell shows") {
@@ -410,6 +491,32 @@ TEST_CASE("wavelengths are drawn on a logarithmic axis of whole powers of ten, w
   REQUIRE(placed_text(xml, words.pair).y > plot.bottom);
   REQUIRE(placed_text(xml, words.wavelength_of_pair).y < plot.y);
   REQUIRE(placed_text(xml, words.wavelength_axis).x < plot.x);
+  const Framed picture = picture_of(xml);
+  for (const PlacedText& text : placed_texts(xml)) {
+    INFO(text.content << " at " << text.x << ", " << text.y);
+    REQUIRE((text.x > 0 && text.x < picture.right));
+    REQUIRE((text.y - text.size >= 0 && text.y + kDescender * text.size <= picture.bottom));
+  }
+}
+
+TEST_CASE("positions in a terminal are two maps with their legends, and the wavelengths") {
+  REQUIRE(positions_text(position_facts(3, 4, 100), words_in("en")) ==
+          "Sinusoidal positions: base 100, width 4, 3 positions\n\n"
+          "encoding: row i is the vector p_i\n"
+          "  0\n"
+          "0 ▒▒██▒▒██\n"
+          "1 ██▓▓▒▒██\n"
+          "2 ██░░▒▒██\n"
+          ". below -0.6  ░ below -0.2  ▒ below 0.2  ▓ below 0.6  █ up to 1\n\n"
+          "dot products p_i · p_j\n"
+          "  0\n"
+          "0 ██▓▓..\n"
+          "1 ▓▓██▓▓\n"
+          "2 ..▓▓██\n"
+          ". below 0.85  ░ below 1.1  ▒ below 1.4  ▓ below 1.7  █ up to 2\n\n"
+          "wavelengths, in positions\n"
+          "  columns    0 and    1          6.28\n"
+          "  columns    2 and    3         62.83\n");
 }
 
 TEST_CASE("the legends of the picture of positions stand apart from their maps") {

@@ -109,4 +109,15 @@ TEST_CASE("a report shows the bits of each target of the first batch, and the me
   for (std::size_t i = 0; i < losses.size(); ++i)
     REQUIRE(std::abs(std::stod(pairs[i].substr(pairs[i].find(',') + 1)) - 8 - 186 * (high - losses[i]) / (high - low)) <
             0.051);
+  // So are the lines of its grid, at the numbers beside them.
+  const std::string figure = parts_between(page, "<figure>", "</figure>").front();
+  const auto ticks = parts_between(figure, "<text x=\"46.0\" y=\"", "</text>"),
+             grid = parts_between(figure, "<line class=\"grid\" x1=\"52\" y1=\"", "\"");
+  REQUIRE(ticks.size() >= 2);
+  REQUIRE(grid.size() == ticks.size());
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const double tick = std::stod(ticks[i].substr(ticks[i].find('>') + 1)), y = std::stod(grid[i]);
+    REQUIRE(std::abs(y - 8 - 186 * (high - tick) / (high - low)) < 0.051);
+    REQUIRE(std::abs(std::stod(ticks[i]) - y - 4) < 0.051);
+  }
 }

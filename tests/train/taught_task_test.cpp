@@ -7,10 +7,12 @@
 #include "autograd/ops.h"
 #include "data/mixing/held_out_expectations.h"
 #include "tests/train/small_loaded.h"
+#include "train/app/own_teachers.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/values_by_name.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -238,4 +240,22 @@ TEST_CASE("counts teach runs that predict the next token of a text, and are name
   all.config.teacher = {"@count"};
   REQUIRE_THAT(error_message<Error>([&] { validate(all.config); }),
                ContainsSubstring("must be @counts, or @own:STEPS"));
+}
+
+TEST_CASE("a run that trains its teachers first has a checkpoint of step 0, which no phase comes before") {
+  const TemporaryFolder folder;
+  Config config = small_language_models()[0].config;
+  const Dataset data = dataset_of(kTaughtText, config);
+  TextTrainer trainer(config, data);
+  config.phases = {{.start = 4, .end = 9, .learning_rate = 0.01, .min_lr = 0.001, .warmup_steps = 1}};
+  Unsynced fs;
+  const RunDirectory run(folder / "run", fs);
+  run.create();
+  save_beginning(config, trainer, run);
+  std::vector<std::string> notes;
+  const VerifiedCheckpoint beginning = newest_intact(run, notes);
+  REQUIRE(notes.empty());
+  REQUIRE(beginning.state().step == 0);
+  REQUIRE(beginning.state().config.phases.empty());
+  REQUIRE(beginning.state().config.n_embd == config.n_embd);
 }

@@ -22,6 +22,9 @@ TEST_CASE("wherever memory runs out for good, the end is a sentence and an exit 
       exit_code = finished.exit_code;
       REQUIRE(exit_code < 128);
       REQUIRE((exit_code == 0 || !finished.err.empty()));
+      // The exit code is 0 only once everything has been done.
+      if (exit_code == 0 && arguments[0] == "train") REQUIRE_THAT(finished.err, ContainsSubstring("done: 2 steps"));
+      if (exit_code == 0 && arguments[0] == "inspect") REQUIRE_THAT(finished.out, ContainsSubstring("n_embd"));
     }
     REQUIRE(failures > 5);
     REQUIRE((exit_code == 0 || arguments[0] == "frobnicate"));
