@@ -115,7 +115,7 @@ TEST_CASE("what is hidden is a function of the stream and the row") {
   }
 }
 
-TEST_CASE("what is hidden is pinned: resumed runs go on with it") {
+TEST_CASE("what is hidden is pinned, so that resumed runs continue with it") {
   const Masked m = masked(80, 1337, 4);
   std::vector<std::size_t> positions;
   std::vector<std::int32_t> ids;

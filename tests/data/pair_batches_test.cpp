@@ -198,7 +198,7 @@ TEST_CASE("a training batch is a function of seed and number") {
   REQUIRE(contents.size() == 20);
 }
 
-TEST_CASE("the order of pair batches is pinned: resumed runs go on with it") {
+TEST_CASE("the order of pair batches is pinned, so that resumed runs continue with it") {
   const TokenPairs pairs = random_pairs(20, 3);
   const PairTrainBatches batches(pairs, 4, 1337);
   REQUIRE(batches.per_epoch() == 5);
