@@ -484,8 +484,8 @@ TEST_CASE("wavelengths are drawn on a logarithmic axis of whole powers of ten, w
   for (const auto& [power, up] : {std::pair("1", 0.0), {"10", 1 / 3.0}, {"100", 2 / 3.0}, {"1000", 1.0}}) {
     const double at = plot.bottom - up * (plot.bottom - plot.y);
     const std::vector<PlacedText> texts = placed_texts(xml);
-    REQUIRE(std::ranges::any_of(texts, [&](const PlacedText& text) {
-      return text.content == power && text.x < plot.x && text.y > at && text.y - text.size < at;
+    REQUIRE(std::ranges::any_of(texts, [&, number = std::string(power)](const PlacedText& text) {
+      return text.content == number && text.x < plot.x && text.y > at && text.y - text.size < at;
     }));
   }
   REQUIRE(placed_text(xml, words.pair).y > plot.bottom);

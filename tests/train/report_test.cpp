@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "tests/nn/small_gpt.h"
 #include "tests/train/every_small_model.h"
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"

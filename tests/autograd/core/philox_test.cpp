@@ -65,7 +65,7 @@ TEST_CASE("uniform and normal numbers have the moments of their distributions") 
 
 TEST_CASE("two neighbouring normal numbers are the cosine and the sine of one angle, times one radius") {
   const RandomStream stream(7, RandomPurpose::test);
-  for (const std::uint64_t i : {0, 2, 40}) {
+  for (const std::uint64_t i : {0U, 2U, 40U}) {
     // uniform() is below 1 and may be 0; of a number in (0, 1] the logarithm is finite.
     const double radius = std::sqrt(-2 * std::log(stream.uniform(i) + 0x1p-53));
     const double angle = 2 * std::numbers::pi * stream.uniform(i + 1);
