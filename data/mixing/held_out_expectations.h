@@ -28,7 +28,7 @@ class HeldOutExpectations {
   /// Requires: the tokenizer has all tokens of the text.
   HeldOutExpectations(const Tokenizer& tokenizer, TokenSpan text);
 
-  /// About how many bytes are kept of a text of so many tokens, at most.
+  /// About the most bytes that are kept of a text of so many tokens.
   static std::int64_t bytes_kept(std::int64_t tokens) { return 400 * tokens; }
   /// About how many bytes the constructor takes, with those that are kept.
   static std::int64_t bytes_to_make(std::int64_t tokens, std::int64_t threads);

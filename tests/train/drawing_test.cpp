@@ -74,6 +74,19 @@ HeatMap two_by_three() {
           .column_axis = {"key", {"の", "b", "<end>"}}};
 }
 
+// Two in the first row.
+HeatMapGrid grid_of_three() {
+  return {.title = "t",
+          .source = "a/b",
+          .subtitle = "s",
+          .description = "d",
+          .scale_title = "weight",
+          .columns = 2,
+          .maps = std::vector<HeatMap>(3, two_by_three()),
+          .scale = {},
+          .words = &words_in("en")};
+}
+
 // A text of a picture: where its baseline begins, ends or has its middle.
 struct PlacedText {
   double x = 0, y = 0, size = 0;
@@ -215,15 +228,8 @@ TEST_CASE("the numbers of an axis are 1, 2 or 5 times a power of ten apart, and 
 }
 
 TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend") {
-  HeatMapGrid grid{.title = "t",
-                   .source = "a/b",
-                   .subtitle = "s",
-                   .description = "d",
-                   .scale_title = "weight",
-                   .columns = 2,
-                   .maps = {two_by_three(), two_by_three(), two_by_three()},
-                   .scale = {.square_root = true},
-                   .words = &words_in("en")};
+  HeatMapGrid grid = grid_of_three();
+  grid.scale.square_root = true;
   const std::string xml = grid_picture(grid);
   require_well_formed(xml);
   // Row by row: 0 | 0.25 | 1, and 1 | nothing.
@@ -349,15 +355,7 @@ TEST_CASE("the numbers of a legend stand right of it at their colours, its title
 }
 
 TEST_CASE("the maps of a grid stand row by row, apart from each other and from its legend, within the picture") {
-  HeatMapGrid grid{.title = "t",
-                   .source = "a",
-                   .subtitle = "s",
-                   .description = "d",
-                   .scale_title = "weight",
-                   .columns = 2,
-                   .maps = std::vector<HeatMap>(3, two_by_three()),
-                   .scale = {},
-                   .words = &words_in("en")};
+  HeatMapGrid grid = grid_of_three();
   for (std::size_t i = 0; i < 3; ++i) grid.maps[i].title = "map " + std::to_string(i);
   const std::string xml = grid_picture(grid);
   const std::vector<Framed> frames = frames_of(xml);
@@ -368,7 +366,7 @@ TEST_CASE("the maps of a grid stand row by row, apart from each other and from i
   REQUIRE(legend.x > second.right);
   const Framed picture = picture_of(xml);
   for (const Framed& frame : frames) REQUIRE((frame.right < picture.right && frame.bottom < picture.bottom));
-  const PlacedText subtitle = placed_text(xml, "a: s"), above = placed_text(xml, "map 0"),
+  const PlacedText subtitle = placed_text(xml, "a/b: s"), above = placed_text(xml, "map 0"),
                    below = placed_text(xml, "map 2");
   REQUIRE(above.y - above.size > subtitle.y);
   REQUIRE(above.y < first.y);
@@ -376,7 +374,7 @@ TEST_CASE("the maps of a grid stand row by row, apart from each other and from i
   REQUIRE(below.y < third.y);
   const Words& words = words_in("en");
   grid.maps.pop_back();
-  REQUIRE(grid_text(grid) == "t\na\ns\n\n" + text_map(grid.maps[0], {}, words) + "\n" +
+  REQUIRE(grid_text(grid) == "t\na/b\ns\n\n" + text_map(grid.maps[0], {}, words) + "\n" +
                                  text_map(grid.maps[1], {}, words) + "\nweight: " + text_legend({}, words));
 }
 

@@ -100,7 +100,8 @@ TEST_CASE("a report shows the bits of each target of the first batch, and the me
     shown.push_back(part.substr(part.find('>') + 1));
   REQUIRE(shown == tokens);
 
-  // The line ends at the top and at the bottom of its chart, and is straight in between: y = a − b · loss.
+  // The line reaches from the top of its chart, at 8 pixels, to the bottom, 186 further down: y = 8 + 186 · (high −
+  // loss) / (high − low).
   const std::string line = parts_between(page, "<polyline class=\"c0\" points=\"", "\"").front();
   const std::vector<std::string> pairs = parts_between(" " + line, " ", " ");
   REQUIRE(pairs.size() == positions.size() + 1);  // a space ends the line
