@@ -12,9 +12,6 @@ namespace {
 const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
   checked("seq2seq", c);
   check(c.source_vocab_size >= 1, "seq2seq: source_vocab_size must be at least 1; got {}", c.source_vocab_size);
-  check(c.positions != Positions::rotary,
-        "positions: must be learned, sinusoidal or none for a seq2seq, whose cross-attention has no distances; got "
-        "rotary");
   check(!c.shared_embeddings || c.source_vocab_size == c.vocab_size,
         "seq2seq: shared_embeddings needs one vocabulary for both sides; got {} source and {} target tokens",
         c.source_vocab_size, c.vocab_size);

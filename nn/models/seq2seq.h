@@ -62,9 +62,9 @@ struct Seq2Seq {
   /// 1; projections from N(0, 2 / (in + out)), as in the published code (Init::xavier). With GPT-2's 0.02 the residual
   /// branches of a post-norm model are too small beside x after each norm, and learning starts late.
   ///
-  /// Throws Error for sizes below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), rotary positions,
-  /// a position_base that is not above 1 where it is used, n-gram options that are out of range, and shared embeddings
-  /// of different vocabularies.
+  /// Throws Error for sizes below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), a position_base
+  /// that is not above 1 where it is used, for rotary positions if heads have an odd number of columns, n-gram options
+  /// that are out of range, and shared embeddings of different vocabularies.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Seq2Seq(const Scope& scope, const Seq2SeqConfig& config);

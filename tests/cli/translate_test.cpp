@@ -318,7 +318,7 @@ TEST_CASE("options that do not apply to a kind of model are refused: exit 2") {
   require_refused(start({"--share-vocabulary"}), 2, {"share_vocabulary", "next_token"});
   require_refused(start({"--task", "translate"}), 2, {"task: must be next_token", "gpt", "translate"});
   require_refused(start({"--model", "seq2seq", "--task", "next_token"}), 2, {"task: must be translate", "seq2seq"});
-  require_refused(start({"--model", "seq2seq", "--positions", "rotary"}), 2, {"rotary"});
+  require_refused(start({"--model", "seq2seq", "--conv-width", "4"}), 2, {"conv_width"});
   require_refused(start({"--model", "seq2seq", "--attention", "elu"}), 2, {"attention"});
   REQUIRE_FALSE(std::filesystem::exists(folder / "other"));
 }

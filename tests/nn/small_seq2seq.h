@@ -17,9 +17,9 @@ inline constexpr Seq2SeqConfig kSmallSeq2Seq{{.n_layer = 2,
                                              11};
 
 /// The forms that a test runs over: post-norm as published, pre-norm with learned positions, a shared table with a head
-/// of its own, n-gram embeddings, and the numbers of LLaMA's blocks.
+/// of its own, n-gram embeddings, the numbers of LLaMA's blocks, and what plans choose.
 inline std::vector<Seq2SeqConfig> seq2seq_variants() {
-  std::vector<Seq2SeqConfig> list(5, kSmallSeq2Seq);
+  std::vector<Seq2SeqConfig> list(6, kSmallSeq2Seq);
   list[1].norm_order = NormOrder::pre;
   list[1].positions = Positions::learned;
   list[1].activation = Activation::gelu;
@@ -30,6 +30,12 @@ inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   list[3].ngram_orders = {2, 3}, list[3].ngram_rows = 49;
   list[4].ffn_width = 20;
   list[4].norm_epsilon = 1e-3;
+  list[5].norm_order = NormOrder::pre;
+  list[5].norm = NormKind::rms;
+  list[5].positions = Positions::rotary;
+  list[5].activation = Activation::relu_squared;
+  list[5].bias = false;
+  list[5].qk_norm = true;
   return list;
 }
 
