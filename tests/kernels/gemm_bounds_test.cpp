@@ -63,6 +63,11 @@ TEST_CASE("gemm: reads and writes nothing beyond its arrays") {
         multiply_at_the_end<float>(size, 70 - size, 40 + size);
         multiply_at_the_end<double>(70 - size, size, 20 + size);
       }
+      // Whole tiles, which no buffer keeps from what follows C.
+      for (const std::int64_t size : {16, 32, 48}) {
+        multiply_at_the_end<float>(size, 64 - size, 32 + size);
+        multiply_at_the_end<double>(size, 64 - size, size);
+      }
       multiply_at_the_end<float>(131, 77, 530);
       multiply_at_the_end<float>(530, 131, 77);
     }

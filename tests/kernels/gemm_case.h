@@ -58,6 +58,19 @@ std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
+/// Columns of NaN after each row of a matrix, which must be neither read nor written.
+inline constexpr std::int64_t kMarginColumns = 3;
+
+/// x [rows, cols] with such a margin.
+template <class T>
+std::vector<T> with_margin(const std::vector<T>& x, std::int64_t rows, std::int64_t cols) {
+  std::vector<T> wide(static_cast<std::size_t>(rows * (cols + kMarginColumns)), kNaN<T>);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::copy_n(x.begin() + i * cols, cols, wide.begin() + i * (cols + kMarginColumns));
+  }
+  return wide;
+}
+
 /// Memory aligned to 64 bytes and filled with NaN, followed by a guard.
 template <class T>
 class Scratch {

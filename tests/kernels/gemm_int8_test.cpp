@@ -46,11 +46,13 @@ struct Options {
   GemmActivation activation = GemmActivation::none;
 };
 
-/// The product of m rows with B, in rows that are three elements longer than n.
+/// The product of m rows with B, in rows that are three elements longer than n. Those of A are two elements longer than
+/// k; these are NaN.
 std::vector<float> product(const Rounded& rounded, const GemmOperand<float>& b, std::int64_t m, const Options& o) {
   const std::int64_t n = rounded.matrix.out, k = rounded.matrix.in;
-  const std::vector<float> a = numbers<float>(m * (k + 2), 1), bias = numbers<float>(n, 3);
-  std::vector<float> c = numbers<float>(m * (n + 3), 4);
+  const std::vector<float> bias = numbers<float>(n, 3);
+  std::vector<float> a = numbers<float>(m * (k + 2), 1), c = numbers<float>(m * (n + 3), 4);
+  for (std::int64_t i = 0; i < m; ++i) std::fill_n(&a[static_cast<std::size_t>(i * (k + 2) + k)], 2, kNaN<float>);
   Gemm<float> g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k + 2, .b = b, .ldb = k, .b_transposed = true};
   g.c = c.data();
   g.ldc = n + 3;

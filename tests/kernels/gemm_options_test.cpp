@@ -197,6 +197,10 @@ TEST_CASE("gemm: arguments that are rejected, and the messages", "[gemm]") {
   REQUIRE(with([](Gemm<float>& g) { g.ldb = 3; }) == "gemm: ldb must be at least 4; got 3");
   REQUIRE(with([](Gemm<float>& g) { g.ldc = 3; }) == "gemm: ldc must be at least 4; got 3");
   REQUIRE(with([](Gemm<float>& g) { g.m = -1; }).find("must not be negative; got m -1") != std::string::npos);
+  REQUIRE(with([](Gemm<float>& g) { g.n = -1; }) == "gemm: sizes must not be negative; got m 5, n -1, k 3, batch 1");
+  REQUIRE(with([](Gemm<float>& g) { g.batch = -1; }).find("must not be negative; got m 5") != std::string::npos);
+  REQUIRE(with([&](Gemm<float>& g) { g.derivative = x.data(); }) ==
+          "gemm: a derivative needs an activation; got GemmActivation::none");
   REQUIRE(with([](Gemm<float>& g) { g.batch = 2; }).find("overlap") != std::string::npos);
   const auto in_batch = [&](std::int64_t stride_c) {
     return with([&](Gemm<float>& g) {
@@ -216,6 +220,20 @@ TEST_CASE("gemm: arguments that are rejected, and the messages", "[gemm]") {
   REQUIRE(in_batch(-16).empty());
   Scratch<float> small(0);
   REQUIRE(sentence_of([&] { gemm(good, small.span()); }).find("bytes of scratch; got 0") != std::string::npos);
+  Scratch<float> shifted(gemm_scratch_bytes(good) + 64);
+  REQUIRE(sentence_of([&] {
+            gemm(good, shifted.span().subspan(4));
+          }).find("gemm: scratch must be aligned to 64 bytes; got address 0x") == 0);
+}
+
+TEST_CASE("pack_b: arguments that are rejected, and the messages", "[gemm]") {
+  std::vector<float> x(100);
+  const auto refused = [&](const Gemm<float>& g) { return sentence_of([&] { pack_b(g, x.data()); }); };
+  REQUIRE(refused({.n = -1, .k = 3}) == "pack_b: sizes must not be negative; got n -1, k 3");
+  REQUIRE(refused({.n = 4, .k = -3, .ldb = 4}) == "pack_b: sizes must not be negative; got n 4, k -3");
+  REQUIRE(refused({.n = 4, .k = 3, .b = x.data(), .ldb = 3}) == "pack_b: ldb must be at least 4; got 3");
+  REQUIRE(refused({.n = 4, .k = 3, .b = x.data(), .ldb = 2, .b_transposed = true}) ==
+          "pack_b: ldb must be at least 3; got 2");
 }
 
 }  // namespace

@@ -207,13 +207,24 @@ TEST_CASE("bfloat16 numbers and factors are refused where a product cannot take 
                  g.a_transposed = true;
                }),
                ContainsSubstring(result));
+  REQUIRE_THAT(refusal([&](Gemm<float>& g) {
+                 g.c_rounded = c16.data();
+                 g.batch = 2;
+                 g.stride_c = 16;
+               }),
+               ContainsSubstring(result + "; got beta 0, batch 2, k 4"));
+  REQUIRE_THAT(refusal([&](Gemm<float>& g) {
+                 g.c_rounded = c16.data();
+                 g.k = g.lda = 1537;
+               }),
+               ContainsSubstring(result + "; got beta 0, batch 1, k 1537"));
   REQUIRE(refusal([&](Gemm<float>& g) {
             g.factor = c.data();
             g.activation = GemmActivation::gelu;
           }) == "gemm: a factor must come without an activation");
 }
 
-TEST_CASE("column sums of rounded numbers are the sums of what they are rounded to", "[gemm]") {
+TEST_CASE("column sums of rounded numbers are the sums of what they are rounded to, also of rows apart", "[gemm]") {
   on_every_target_with_amx([] {
     for (const std::int64_t cols : {1, 7, 64, 150}) {
       constexpr std::int64_t kRows = 300;
@@ -221,14 +232,19 @@ TEST_CASE("column sums of rounded numbers are the sums of what they are rounded 
       const std::vector<BFloat16> x16 = to_bfloat16(x);
       std::vector<float> nearest(x.size());
       std::ranges::transform(x, nearest.begin(), bf16_nearest);
+      const std::int64_t stride = cols + kMarginColumns;
+      const std::vector<float> wide = with_margin(x, kRows, cols), wide_nearest = with_margin(nearest, kRows, cols);
+      const std::vector<BFloat16> wide16 = to_bfloat16(wide);
       for (const bool add : {false, true}) {
-        std::vector<float> sums[3];
+        std::vector<float> sums[6];
         for (auto& s : sums) s.assign(static_cast<std::size_t>(cols), 1);
         column_sum(kRows, cols, nearest.data(), cols, Sink<float>{sums[0].data(), add});
-        rounded_column_sum(kRows, cols, x.data(), cols, Sink<float>{sums[1].data(), add});
-        rounded_column_sum(kRows, cols, x16.data(), cols, Sink<float>{sums[2].data(), add});
-        REQUIRE(equal_bits(sums[0], sums[1]));
-        REQUIRE(equal_bits(sums[0], sums[2]));
+        column_sum(kRows, cols, wide_nearest.data(), stride, Sink<float>{sums[1].data(), add});
+        rounded_column_sum(kRows, cols, x.data(), cols, Sink<float>{sums[2].data(), add});
+        rounded_column_sum(kRows, cols, wide.data(), stride, Sink<float>{sums[3].data(), add});
+        rounded_column_sum(kRows, cols, x16.data(), cols, Sink<float>{sums[4].data(), add});
+        rounded_column_sum(kRows, cols, wide16.data(), stride, Sink<float>{sums[5].data(), add});
+        for (const auto& s : sums) REQUIRE(equal_bits(sums[0], s));
       }
     }
   });

@@ -13,11 +13,9 @@
 namespace maki::kernels {
 namespace {
 
-/// The number of columns of C between n and ldc. They contain NaN and must not be written.
-constexpr std::int64_t kExtraColumns = 3;
-
 /// One problem: op(A) [m, k] and op(B) [k, n] in both layouts, C and bias, and the chains of all elements. A chain does
-/// not depend on m and n, so every smaller product is compared with the upper left corner of this one.
+/// not depend on m and n, so every smaller product is compared with the upper left corner of this one. Rows of k steps
+/// have a margin.
 template <class T>
 struct Problem {
   Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_) : m(m_), n(n_), k(k_) {
@@ -31,6 +29,8 @@ struct Problem {
       for (std::int64_t p = 0; p < k; ++p) at[index(p * m + i)] = a[index(i * k + p)];
     for (std::int64_t p = 0; p < k; ++p)
       for (std::int64_t j = 0; j < n; ++j) bt[index(j * k + p)] = b[index(p * n + j)];
+    wide_a = with_margin(a, m, k);
+    wide_bt = with_margin(bt, n, k);
     for (const int beta : {0, 1}) {
       for (const int biased : {0, 1}) {
         std::vector<T>& wanted = chains[beta][biased];
@@ -47,24 +47,24 @@ struct Problem {
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   std::int64_t m, n, k;
-  std::vector<T> a, at, b, bt, c, bias, chains[2][2];
+  std::vector<T> a, wide_a, at, b, bt, wide_bt, c, bias, chains[2][2];
 };
 
 /// Computes the upper left [m, n] of a problem and returns the number of elements with wrong bits, the margin included.
 template <class T>
 std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t n, const Variant& v) {
   const auto index = Problem<T>::index;
-  const std::int64_t ldc = n + kExtraColumns;
+  const std::int64_t ldc = n + kMarginColumns;
   std::vector<T> c(index(m * ldc), kNaN<T>);
   if (v.beta == 1) {
     for (std::int64_t i = 0; i < m; ++i) std::copy_n(&problem.c[index(i * problem.n)], n, &c[index(i * ldc)]);
   }
   Gemm<T> g{.m = m, .n = n, .k = problem.k};
-  g.a = v.a_transposed ? problem.at.data() : problem.a.data();
-  g.lda = v.a_transposed ? problem.m : problem.k;
+  g.a = v.a_transposed ? problem.at.data() : problem.wide_a.data();
+  g.lda = v.a_transposed ? problem.m : problem.k + kMarginColumns;
   g.a_transposed = v.a_transposed;
-  g.b = v.b_transposed ? problem.bt.data() : problem.b.data();
-  g.ldb = v.b_transposed ? problem.k : problem.n;
+  g.b = v.b_transposed ? problem.wide_bt.data() : problem.b.data();
+  g.ldb = v.b_transposed ? problem.k + kMarginColumns : problem.n;
   g.b_transposed = v.b_transposed;
   g.c = c.data();
   g.ldc = ldc;
@@ -141,6 +141,48 @@ TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]"
           REQUIRE(differences(problem, size.m, size.n, variant(index)) == 0);
         }
       });
+    }
+  });
+}
+
+TEST_CASE("gemm: few rows and a B that is read in several streams have the bits that they have among more rows",
+          "[gemm]") {
+  const std::int64_t m = 20, n = 1030, k = 520, ldc = n + kMarginColumns;  // n k is more than 2 MiB of B
+  const std::vector<float> a = numbers<float>(m * k, 1), b = numbers<float>(n * k, 2), bias = numbers<float>(n, 3);
+  const std::vector<float> before = with_margin(numbers<float>(m * n, 4), m, n);
+  on_every_target_with_amx([&] {
+    for (const int beta : {0, 1}) {
+      for (const GemmActivation activation : {GemmActivation::none, GemmActivation::gelu}) {
+        const auto product = [&](std::int64_t rows) {
+          std::vector<float> c = before, derivative = before;
+          Gemm<float> g{.m = rows, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = k};
+          g.b_transposed = true;
+          g.c = c.data();
+          g.ldc = ldc;
+          g.beta = beta;
+          g.bias = bias.data();
+          g.activation = activation;
+          if (activation != GemmActivation::none) g.derivative = derivative.data();
+          Scratch<float> scratch(gemm_scratch_bytes(g));
+          gemm(g, scratch.span());
+          c.insert(c.end(), derivative.begin(), derivative.end());
+          return c;
+        };
+        const std::vector<float> wanted = product(m);
+        for (const std::int64_t rows : {1, 3, 8}) {
+          for (const int threads : {1, 3}) {
+            const ThreadsScope team(threads);
+            const std::vector<float> got = product(rows);
+            std::int64_t wrong = 0;
+            for (std::size_t i = 0; i < got.size(); ++i) {
+              const bool computed = static_cast<std::int64_t>(i) % (m * ldc) < rows * ldc;
+              wrong += !same_bits(got[i], computed ? wanted[i] : before[i % before.size()]);
+            }
+            INFO("rows " << rows << " threads " << threads << " beta " << beta);
+            REQUIRE(wrong == 0);
+          }
+        }
+      }
     }
   });
 }

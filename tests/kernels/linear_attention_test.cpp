@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/kernels/linear_attention/scan.h"
 #include "autograd/ops.h"
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
@@ -168,6 +169,13 @@ TEST_CASE("parallel, chunked and recurrent linear attention agree to 1e-12, forw
       const Result chunked = run(in, c.options);
       for (std::size_t i = 0; i < 4; ++i) REQUIRE(error(chunked[i], parallel[i]) < 1e-12);
     }
+  }
+}
+
+TEST_CASE("linear attention sums its state in segments of at most 512 tokens or one chunk, on which its bits depend") {
+  for (const auto& [chunk, rows] :
+       {std::pair{1, 512}, {64, 512}, {100, 500}, {256, 512}, {257, 257}, {512, 512}, {1000, 1000}}) {
+    REQUIRE(kernels::segment_rows(chunk) == rows);
   }
 }
 

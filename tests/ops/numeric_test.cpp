@@ -172,6 +172,64 @@ TEST_CASE("the number of threads changes no bit of any op") {
   });
 }
 
+TEST_CASE("the number of threads changes no bit of ops of sizes whose loops are distributed over threads") {
+  // The cases of the table are too small for that. Products, attention, norms and reductions have tests of their own.
+  Draw draw(5);
+  const Tensor x = draw.normals({70, 6, 90}), little = draw.normals({8, 6, 90}), angles = draw.normals({6, 40});
+  const Tensor near = draw.integers({70, 5, 90}, 0, 5), ids = draw.integers({500}, 0, 39);
+  const Tensor expected = convert(exp(draw.normals({48, 90})), DType::float32), table = draw.normals({40, 90});
+  using Tensors = std::vector<Tensor>;
+  const std::vector<Case> cases = {
+      {{little}, [](const Tensors& v) { return exp(v[0]); }},
+      {{x}, [](const Tensors& v) { return relu(v[0]); }},
+      {{x}, [](const Tensors& v) { return scale(v[0], 0.3); }},
+      {{little}, [](const Tensors& v) { return pow(v[0], 3); }},
+      {{x}, [](const Tensors& v) { return dropout(v[0], 0.3); }},
+      {{x}, [](const Tensors& v) { return clamp(v[0], -0.5, 1); }},
+      {{draw.integers({70, 1, 90}, 0, 1), x, x}, [](const Tensors& v) { return where(v[0], v[1], v[2]); }},
+      {{x}, [](const Tensors& v) { return convert(v[0], DType::float64); }},
+      {{draw.integers({420}, 0, 89)}, [](const Tensors& v) { return one_hot(v[0], 90); }},
+      {{x}, [](const Tensors& v) { return swiglu(v[0]); }},
+      {{x}, [](const Tensors& v) { return transpose(v[0], 0, 1); }},
+      {{x}, [](const Tensors& v) { return transpose(v[0], 0, 2); }},
+      {{x, x},
+       [](const Tensors& v) {
+         return concat({v[0], v[1]}, 2);
+       }},
+      {{x}, [](const Tensors& v) { return slice(v[0], 2, 1, 88); }},
+      {{x}, [](const Tensors& v) { return max(v[0], 1); }},
+      {{x, near}, [](const Tensors& v) { return gather(v[0], 1, v[1]); }},
+      {{x, draw.normals({60})}, [](const Tensors& v) { return rms_norm_heads(v[0], v[1], 3); }},
+      {{x}, [&](const Tensors& v) { return rotary(v[0], convert(angles, v[0].dtype()), 2); }},
+      {{x, draw.normals({4, 90})}, [](const Tensors& v) { return causal_conv(v[0], v[1]); }},
+      {{table, ids}, [](const Tensors& v) { return embedding(v[0], v[1]); }},
+      {{table, draw.integers({140, 3}, -1, 39)}, [](const Tensors& v) { return embedding_sum(v[0], v[1]); }},
+      {{reshape(little, {48, 90})}, [&](const Tensors& v) { return expected_cross_entropy(v[0], expected); }},
+  };
+  const WholeTeam whole;
+  for (const Case& drawn : cases) {
+    BoundCase bound(drawn, DType::float32);
+    const auto results = [&](int count) {
+      const ThreadsScope threads(count);
+      const FillScope fill(0xFF);
+      Tape tape;
+      Tensor y;
+      {
+        const Recording on(tape, kRandom);
+        y = bound.forward();
+      }
+      bound.store().clear_gradients();
+      if (y.requires_grad()) tape.backward(y, y.detach());
+      Tensors all = {y.detach()};
+      for (const auto& parameter : bound.store().parameters()) all.push_back(parameter->gradient().clone());
+      return all;
+    };
+    const Tensors alone = results(1), together = results(3);
+    INFO("case " << &drawn - cases.data());
+    for (std::size_t i = 0; i < alone.size(); ++i) REQUIRE(same_bits(alone[i], together[i]));
+  }
+}
+
 TEST_CASE("a gradient is added where one is present and written where none is") {
   for_each_case(4, [&](const Row& row, const Case& drawn) {
     if (!row.differentiable) return;
