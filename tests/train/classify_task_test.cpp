@@ -4,9 +4,11 @@
 #include "data/io/error.h"
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
 #include "tests/train/small_checkpoint.h"
 #include "train/app/report.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/random_dataset.h"
 #include "train/loop/trainer.h"
 #include "train/run/loaded_model.h"
 #include "train/run/verified_checkpoint.h"
@@ -63,6 +65,8 @@ TEST_CASE("a batch has the texts, padded and masked, and a class for each") {
   const auto data = small_data(config);
   const ClassifyTask task(config, data);
   REQUIRE(task.vocab_sizes().classes == 2);
+  REQUIRE(task.describe_data() == "30 texts for training, 10 for validation; 2 labels; vocabulary of " +
+                                      std::to_string(task.vocab_sizes().target));
   std::int64_t texts = 0, padded = 0;
   for (std::int64_t i = 0; i < task.eval_batches(Part::val); ++i) {
     Batch batch;
@@ -91,6 +95,7 @@ TEST_CASE("the targets of a step are its texts, and its tokens those that can be
   config.grad_accum = 3;
   config.batch_size = 7;
   const ClassifyTask task(config, small_data(config));
+  REQUIRE(task.describe_step() == "21 texts");
   std::int64_t before = 0;
   for (std::int64_t step = 0; step < 4; ++step) {
     std::int64_t targets = 0, tokens = 0;
@@ -136,14 +141,62 @@ TEST_CASE("a classifier learns, and its confusion matrix counts every text once"
   REQUIRE(facts.at("correct") == right);
 }
 
+TEST_CASE("a matrix of more labels than a terminal has room for is in the JSON report alone") {
+  const Config config = small_classifier();
+  for (const std::int64_t labels : {10, 11}) {
+    LabelledDataset data = random_labelled(5, labels, 20, config.block_size, 1);
+    data.val = data.train;
+    const ClassifyTask task(config, std::make_shared<const LabelledDataset>(std::move(data)));
+    Trainer trainer(config, task);
+    const auto list = task.measure(trainer.model(), {{2, 20}, 5, 5}, {}, {});
+    const auto line = std::ranges::find(list, "confusion", &ReportLine::label);
+    REQUIRE(line != list.end());
+    REQUIRE(line->text == (labels == 10 ? "one row for each label, one column for each answer of the model"
+                                        : "11 labels, whose matrix the JSON report has"));
+    REQUIRE(list.end() - line == (labels == 10 ? 1 + 11 : 1));
+    REQUIRE(std::ssize(to_json(list).at("confusion")) == labels);
+  }
+}
+
+TEST_CASE("the accuracy of an evaluation is that of the texts that it covers") {
+  Config config = small_classifier();
+  config.eval_batches = 1;  // of three
+  const ClassifyTask task(config, small_data(config));
+  REQUIRE(task.eval_batches(Part::val) == 3);
+  Trainer trainer(config, task);
+  randomize(trainer.store(), 5);
+  const auto share = [&](std::int64_t begin, std::int64_t end) {
+    Answers sum;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Answers of_batch = task.answers(trainer.model(), i);
+      sum.right += of_batch.right;
+      sum.all += of_batch.all;
+    }
+    return static_cast<double>(sum.right) / static_cast<double>(sum.all);
+  };
+  REQUIRE(share(0, 3) != share(1, 2));
+  REQUIRE(share(0, 3) == measured(task, trainer.model()).at("accuracy").get<double>());
+  REQUIRE(trainer.evaluate({}, /*whole=*/true)->val_accuracy == share(0, 3));
+  REQUIRE(trainer.evaluate()->val_accuracy == share(1, 2));  // the middle one
+  REQUIRE_FALSE(accuracy(trainer.model(), task, 0, [] { return true; }));
+}
+
 TEST_CASE("a checkpoint stores the labels, and damaged ones are detected") {
   const TemporaryFolder folder;
   const Config config = small_classifier();
-  const ClassifyTask task(config, small_data(config));
+  const std::shared_ptr<const LabelledDataset> data = small_data(config);
+  const ClassifyTask task(config, data);
   Trainer trainer(config, task);
   for (int i = 0; i < 2; ++i) trainer.step();
   Unsynced fs;
   CheckpointState state = task.data_state();
+  const auto tokens_of = [](const TokenPairs& texts) {
+    std::int64_t tokens = 0;
+    for (std::int64_t i = 0; i < texts.size(); ++i) tokens += texts.source_length(i);
+    return tokens;
+  };
+  REQUIRE(state.train_tokens == tokens_of(data->train));
+  REQUIRE(state.val_tokens == tokens_of(data->val));
   state.step = 2;
   state.config = config;
   write_checkpoint(fs, folder / "good.maki", state, trainer.store(), trainer.optimizer());

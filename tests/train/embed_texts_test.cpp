@@ -63,6 +63,22 @@ TEST_CASE("a vector of zeros is similar to nothing") {
   REQUIRE(shared_similarities(texts).at(0).cosine == 0);
 }
 
+TEST_CASE("no similarity is beyond that of a vector with itself, whatever is rounded") {
+  for (int x = 1; x < 10; ++x) {
+    for (int y = 1; y < 10; ++y) {
+      const std::vector<double> to = {static_cast<double>(x), static_cast<double>(y)}, away = {-to[0], -to[1]};
+      const std::vector<EmbeddedText> texts = {text_of({1}, to), text_of({1}, to), text_of({1}, away)};
+      const std::vector<Similarity> list = shared_similarities(texts);
+      INFO(x << " " << y);
+      REQUIRE(list.size() == 3);
+      REQUIRE(list[0].cosine <= 1);
+      REQUIRE(list[0].cosine == Approx(1));
+      REQUIRE(list[1].cosine >= -1);
+      REQUIRE(list[1].cosine == Approx(-1));
+    }
+  }
+}
+
 TEST_CASE("an npy file has the bytes that NumPy writes") {
   const TemporaryFolder folder;
   Unsynced fs;

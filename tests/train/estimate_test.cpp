@@ -88,6 +88,9 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
     INFO(training_toml(config) << "estimated " << need.total() << " (activations " << need.activations << "), taken "
                                << taken);
     CHECK(need.parameters == trainer.store().numel());
+    // What is carried to the next step, and while that is taken, what was carried to it.
+    const CarriedStates& carried = trainer.carried();
+    CHECK(need.carried == (carried.any() ? 2 * size_of(config.dtype) * carried.values().numel() : 0));
     CHECK(static_cast<double>(need.total()) > 0.8 * taken);
     CHECK(static_cast<double>(need.total()) < 1.3 * taken);
   }

@@ -157,6 +157,15 @@ TEST_CASE("the report by position has ranges for people and all positions for pr
   REQUIRE(facts[3].at("loss") == 4.0);
 }
 
+TEST_CASE("a report names the targets, and which batches of the text they are from") {
+  const ReportLine whole = measure_extent("whole text", {{.mean = 2, .targets = 1234}, 10, 10}),
+                   sample = measure_extent("whole text", {{.mean = 2, .targets = 1}, 3, 10});
+  REQUIRE(whole.label == "text");
+  REQUIRE(whole.text == "whole text, 1,234 targets");
+  REQUIRE(sample.text == "whole text, 1 target (3 of 10 batches, spread evenly)");
+  REQUIRE(to_json({sample}) == nlohmann::ordered_json{{"targets", 1}, {"batches", 3}, {"batches_of_text", 10}});
+}
+
 TEST_CASE("an evaluation measures the training text and the validation text, and does not confuse them") {
   const Config config = small_config();
   // The two halves have no letter in common.
@@ -171,6 +180,21 @@ TEST_CASE("an evaluation measures the training text and the validation text, and
   REQUIRE(report.step == 10);
   REQUIRE(report.train_loss == Approx(train_loss).epsilon(1e-12));
   REQUIRE(report.val_loss.value() == Approx(val_loss).epsilon(1e-12));
+}
+
+TEST_CASE(
+    "a sample of a language model has a hundred tokens, and is a function of the weights, the seed and the step") {
+  const Config config = small_config();
+  const Dataset data = dataset_of(seeded_text(168, "abcdefg \n"), config);
+  const TextTrainer trainer(config, data);
+  const auto sample = [&](std::uint64_t seed, std::int64_t step) {
+    return trainer.task().sample(trainer.model(), seed, step, {}).value();
+  };
+  REQUIRE(sample(1, 10).size() == 100);
+  REQUIRE(sample(1, 10) == sample(1, 10));
+  REQUIRE(sample(1, 10) != sample(1, 20));
+  REQUIRE(sample(1, 10) != sample(2, 10));
+  REQUIRE_FALSE(trainer.task().sample(trainer.model(), 1, 10, [] { return true; }));
 }
 
 TEST_CASE("an evaluation changes no weight and no random number of the following steps") {

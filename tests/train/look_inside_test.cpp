@@ -198,6 +198,34 @@ TEST_CASE("what cannot be looked at is refused with a sentence that names the fi
   REQUIRE_THROWS_AS(look_inside(loaded, kRead, {}), CheckpointError);
 }
 
+TEST_CASE("a map of attention is refused where there is none, and of more tokens than it can have") {
+  const TemporaryFolder folder;
+  const LoadedModel one(write_small_model(folder / "small.maki", small_language_models().front().config));
+  const LoadedModel pairs(golden_checkpoint("seq2seq"));
+  const std::vector<std::int32_t> many(kMaxAttendedTokens + 1);
+  const auto said = [](const auto& make) { return error_message<Error>(make); };
+  const std::string none = "attend: the prompt has no token; give a longer one";
+  const auto too_many = [](const std::string& what) {
+    return "attend: the " + what + " may have at most 512 tokens; it has 513; shorten it";
+  };
+  REQUIRE(said([&] { attention_maps(one, {}); }) == none);
+  REQUIRE(said([&] { attention_maps(one, many); }) == too_many("prompt"));
+  REQUIRE(said([&] { attention_maps(pairs, "cross", {}, {1}); }) == none);
+  REQUIRE(said([&] { attention_maps(pairs, "cross", many, {1}); }) == too_many("prompt"));
+  REQUIRE(said([&] { attention_maps(pairs, "cross", {1}, many); }) == too_many("target"));
+  for (const SmallModel& small : small_language_models()) {
+    if (small.name != "transformer-xl") continue;
+    const LoadedModel remembering(write_small_model(folder / "xl.maki", small.config));
+    REQUIRE_THAT(said([&] { attention_maps(remembering, kRead); }),
+                 ContainsSubstring("is a model of kind transformer-xl, whose attention cannot be drawn"));
+  }
+  LoadedModel diverged(write_small_model(folder / "diverged.maki", small_language_models().front().config));
+  for (float& value : diverged.store.values().values<float>()) value = std::nanf("");
+  diverged.store.mark_changed();
+  REQUIRE_THAT(error_message<CheckpointError>([&] { attention_maps(diverged, kRead); }),
+               ContainsSubstring("the attention of this model is not finite; the model has diverged"));
+}
+
 TEST_CASE("the answer in JSON has the numbers of the struct") {
   const TemporaryFolder folder;
   const LoadedModel loaded(write_small_model(folder / "small.maki", small_language_models().front().config));

@@ -46,6 +46,10 @@ TEST_CASE("the mean of several models of every kind, in a loss and token by toke
     mean.model = std::make_unique<MeanOfModels>(mean, loaded({paths[1]}));
     const auto of_one = score_tokens(one, kTokens), of_two = score_tokens(two, kTokens),
                of_mean = score_tokens(mean, kTokens);
+    // The models compute one after the other.
+    REQUIRE(mean.model->activation_bytes(2, 9) ==
+            std::max(one.model->activation_bytes(2, 9), two.model->activation_bytes(2, 9)));
+    REQUIRE(mean.model->attention_flop(9) == one.model->attention_flop(9) + two.model->attention_flop(9));
     const std::unique_ptr<State> state = mean.generator().start(1);
     REQUIRE(state->batch() == 1);
     REQUIRE(state->capacity() == one.generator().start(1)->capacity());

@@ -129,6 +129,27 @@ TEST_CASE("no prediction depends on the tokens after it, and learning changes th
   }
 }
 
+TEST_CASE("tables learn at a rate of their own while they read, and gradients are clipped, as in training") {
+  const auto ids = [](const Trained& trained) { return trained.data.val.view().ids(0, 41); };
+  const AdaptOptions options{.learning_rate = 0.01, .window = 4};
+  Trained tables("gpt");
+  const auto usual = read(tables, options, ids(tables));
+  tables.loaded.state.config.ngram_lr_factor *= 2;
+  const auto faster = read(tables, options, ids(tables));
+  REQUIRE(std::equal(usual.begin(), usual.begin() + 5, faster.begin()));  // the first window
+  REQUIRE(usual != faster);
+  Trained clipped("transformer-xl");
+  clipped.loaded.state.config.grad_clip = 1e-15;  // Adam divides by 1e-8 at least
+  const auto hardly = read(clipped, options, ids(clipped)),
+             still = read(clipped, {.learning_rate = 0, .window = 4}, ids(clipped));
+  for (std::size_t i = 0; i < 41; ++i) REQUIRE_THAT(hardly[i], WithinAbs(still[i], 1e-5));
+  clipped.loaded.state.config.grad_clip = 1;
+  const auto learned = read(clipped, options, ids(clipped));
+  float most = 0;
+  for (std::size_t i = 0; i < 41; ++i) most = std::max(most, std::abs(learned[i] - still[i]));
+  REQUIRE(most > 0.01F);
+}
+
 TEST_CASE("what is read often is learned, in a copy of the weights") {
   for (const char* const model : kModels) {
     INFO(model);
@@ -234,6 +255,41 @@ TEST_CASE("the network alone is measured in the same way, and the counts know th
   Dataset unknown = trained.data;
   unknown.train = Tokens(8);
   REQUIRE(*adaptive_loss(trained.loaded, unknown, {}).value().counts > *with.counts + 0.05);
+}
+
+TEST_CASE("what adapting reaches is reported in nats per token and per character") {
+  AdaptiveLoss loss{.network = 1, .counts = 2, .mixed = 0.5};
+  loss.targets = 30;
+  loss.windows = 8;
+  loss.window = 4;
+  const auto texts = [&](bool own) {
+    std::vector<std::string> list;
+    for (const ReportLine& line : measure_adapting(loss, {}, own, 0.25)) {
+      if (!line.text.empty()) list.push_back(line.label + ": " + line.text);
+    }
+    return list;
+  };
+  REQUIRE(texts(true) == std::vector<std::string>{
+                             "adapting: 1.0000 nats per token, 0.2500 per character: the network, which learned from "
+                             "each window of 4 tokens after predicting it",
+                             "counts: 2.0000 nats per token, 0.5000 per character: counts of the training text and of "
+                             "what was read before",
+                             "mixed: 0.5000 nats per token, 0.1250 per character: the network mixed with the counts"});
+  REQUIRE(texts(false)[1] == "counts: 2.0000 nats per token, 0.5000 per character: counts of what was read before");
+  loss.counts.reset();
+  loss.mixed.reset();
+  REQUIRE(texts(true).size() == 1);
+}
+
+TEST_CASE("a rate at which the model diverges is named") {
+  for (const char* const model : kModels) {
+    INFO(model);
+    const Trained trained(model);
+    const std::string said = error_message<DivergedError>(
+        [&] { read(trained, {.learning_rate = 1e30, .window = 4}, trained.data.val.view().ids(0, 41)); });
+    REQUIRE(contains(said, trained.loaded.path));
+    REQUIRE(contains(said, "windows; lower `adapt_lr`"));
+  }
 }
 
 TEST_CASE("options of adaptation that are out of range are rejected") {

@@ -2,13 +2,19 @@
 #include "train/loop/plan/plan.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
+#include "tests/train/every_small_model.h"
 #include "tests/train/made_up_machine.h"
+#include "tests/train/small_data.h"
+#include "train/loop/masked_task.h"
+#include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/shapes.h"
 #include "train/run/config/configured_optimizer.h"
 #include "train/run/config/models.h"
@@ -207,7 +213,8 @@ TEST_CASE(
   REQUIRE(plan_of(request_for(1'000'000'000, 10)).config.ngram_prior == 0);
   REQUIRE(plan_of(request_for(1'000'000'000, 60)).config.ngram_prior == 6);
   REQUIRE(plan_of(with(request_for(1'000'000, 60), kNoPrior)).config.ngram_prior == 0);
-  for (const auto& [name, value] : std::map<std::string, std::string>{{"ngram_orders", "2,3"}, {"ngram_rows", "500"}})
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"ngram_orders", "2,3"}, {"ngram_rows", "500"}, {"ngram_dropout", "0.5"}, {"ngram_lr_factor", "11"}})
     REQUIRE(plan_of(with(request_for(1'000'000, 60), {{name, value}})).config.ngram_prior == 0);
   REQUIRE(plan_of(request_for(1'000'000, 60, 16'384)).config.ngram_prior == 6);
   REQUIRE(plan_of(request_for(1'000'000, 60, 16'385)).config.ngram_prior == 0);
@@ -539,4 +546,163 @@ TEST_CASE("a number of steps that is given is a second limit") {
   REQUIRE(few.most_steps == 50);
   const Plan many = plan_of(with(request_for(1'000'000, 60), {{"max_steps", "1000000"}}));
   REQUIRE(many.config.max_steps == open.config.max_steps);
+}
+
+TEST_CASE("a number of passes is one pass or several passes") {
+  REQUIRE(passes_text(1) == "1 pass");
+  REQUIRE(passes_text(0.998) == "1 pass");
+  REQUIRE(passes_text(0.5) == "0.5 passes");
+  REQUIRE(passes_text(1.34) == "1.3 passes");
+  REQUIRE(passes_text(12) == "12 passes");
+  REQUIRE(passes_text(123.4) == "123 passes");
+}
+
+TEST_CASE("the size of a model whose data have columns follows from their bytes, unless it is given") {
+  const auto size = [](std::int64_t bytes, const std::map<std::string, std::string>& given = {}) {
+    const Config c = choose_size(with(request_for(1, 1), given), bytes).config;
+    return std::vector<std::int64_t>{c.n_layer, c.n_embd, c.batch_size};
+  };
+  REQUIRE(size(199'999) == std::vector<std::int64_t>{1, 64, 32});
+  REQUIRE(size(200'000) == std::vector<std::int64_t>{2, 128, 32});
+  REQUIRE(size(1'999'999) == std::vector<std::int64_t>{2, 128, 32});
+  REQUIRE(size(2'000'000) == std::vector<std::int64_t>{4, 128, 32});
+  REQUIRE(size(2'000'000, {{"n_embd", "96"}}) == std::vector<std::int64_t>{4, 96, 32});
+  REQUIRE(choose_size(request_for(1, 1), 250'000).choices.at(0).reason == "for 250 kB of data");
+}
+
+namespace {
+
+// A text of 4,000 characters, a quarter of them for validation, and a small model that is decided.
+PlanRequest decided_request(double seconds) {
+  PlanRequest request = request_for(4000, seconds);
+  Config& c = request.config;
+  c.n_layer = 1;
+  c.n_head = 2;
+  c.n_embd = 8;
+  c.block_size = 16;
+  c.batch_size = 4;
+  c.val_fraction = 0.25;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a run whose model is decided has as many steps as fit into the time, and no more than help") {
+  const PlanRequest request = decided_request(1e6);
+  const Dataset data = dataset_of(seeded_text(4000, "abcdef"), request.config);
+  const LanguageModelTask task(request.config, data);
+  Machine machine(1e8);
+  const Plan plan = plan_length(request, task, machine);
+  const Config& c = plan.config;
+  REQUIRE(plan.most_steps == static_cast<std::int64_t>(std::ceil(10 / task.epochs(1))));
+  REQUIRE(plan.most_steps > 200);
+  REQUIRE(c.max_steps == plan.most_steps);
+  REQUIRE(c.lr_decay_steps == c.max_steps);
+  REQUIRE(c.warmup_steps == c.max_steps / 20);
+  REQUIRE(c.eval_interval == c.max_steps / 10);
+  REQUIRE(c.checkpoint_interval == c.eval_interval);
+  REQUIRE(c.sample_interval == c.max_steps / 2);
+  REQUIRE(c.log_interval == c.max_steps / 50);
+  REQUIRE(c.learning_rate == request.config.learning_rate);
+  REQUIRE(c.schedule == "linear");
+  REQUIRE(c.min_lr == 0);
+  REQUIRE(plan.passes == task.epochs(c.max_steps));
+  REQUIRE(plan.memory_bytes == memory_needed(request.config, task.vocab_sizes()).total());
+  REQUIRE(plan.enough == "after 10 passes over the data the model would only memorize it");
+  REQUIRE(names_every_field_once(plan));
+  const auto planned = [&](const PlanRequest& other) { return plan_length(other, task, machine); };
+  const Plan half = planned(decided_request(plan.seconds / 2));
+  REQUIRE(half.config.max_steps < plan.most_steps);
+  REQUIRE(half.seconds <= plan.seconds / 2);
+  REQUIRE(half.most_steps == plan.most_steps);
+  REQUIRE(half.enough.empty());
+  const Config few = planned(with(request, {{"max_steps", "60"}})).config;
+  REQUIRE(few.max_steps == 60);
+  REQUIRE(few.warmup_steps == 3);
+  PlanRequest other = request;
+  other.has_weights = true;
+  REQUIRE(planned(other).config.learning_rate == 3e-4);
+  REQUIRE(planned(with(other, {{"learning_rate", "0.002"}})).config.learning_rate == 0.002);
+  other.memory = plan.memory_bytes;
+  REQUIRE(planned(other).memory_bytes == plan.memory_bytes);
+  other.memory = plan.memory_bytes - 1;
+  REQUIRE_THROWS_WITH(planned(other), ContainsSubstring("of memory are needed") &&
+                                          ContainsSubstring("lower batch_size, block_size, n_embd or n_layer"));
+  REQUIRE_THROWS_WITH(planned(decided_request(0)), ContainsSubstring("minutes: no time is left for training"));
+}
+
+TEST_CASE("the plan of a run whose model is decided has time for counting all of its text, if its tokens are counted") {
+  Machine machine(1e8);
+  const auto seconds = [&](const PlanRequest& request, const Task& task) {
+    return plan_length(request, task, machine).seconds;
+  };
+  PlanRequest with_counting = decided_request(1e6);
+  with_counting.config.counting = true;
+  PlanRequest without = with_counting;
+  without.config.counting = false;
+  const Dataset data = dataset_of(seeded_text(4000, "abcdef"), without.config);
+  const LanguageModelTask text(without.config, data);
+  const double counting = counting_seconds(with_counting.config, 4000);
+  REQUIRE(counting > 0);
+  REQUIRE(seconds(with_counting, text) - seconds(without, text) == Approx(counting).epsilon(1e-6));
+  for (PlanRequest* const request : {&with_counting, &without}) {
+    request->config.model = "encoder";
+    request->config.task = "masked";
+  }
+  const MaskedTask masked(without.config, std::make_shared<const Dataset>(data));
+  REQUIRE(seconds(with_counting, masked) == seconds(without, masked));
+}
+
+TEST_CASE("a plan says why it has chosen a value") {
+  const auto reason = [](const PlanRequest& request, const std::string& field) {
+    const std::vector<PlanChoice> choices = plan_of(request).choices;
+    const auto choice = std::ranges::find_if(
+        choices, [&](const PlanChoice& c) { return std::ranges::find(c.fields, field) != c.fields.end(); });
+    REQUIRE(choice != choices.end());
+    return choice->reason;
+  };
+  const PlanRequest usual = request_for(1'000'000, 60), often = request_for(400'000, 100'000),
+                    few = request_for(1000, 60), very_short = request_for(30'000, 60);
+  REQUIRE(reason(usual, "tokenizer") == "1,000,000 characters, 65 of them different");
+  REQUIRE(reason(few, "tokenizer") == "1,000 characters are so few that the text is learned by heart");
+  const auto counting = [](const std::string& seconds) {
+    return "counting the n-grams of the text takes about " + seconds +
+           ", and leaves to the network what counts do not know";
+  };
+  REQUIRE(reason(usual, "ngram_prior") == counting("0.7 s"));
+  REQUIRE(reason(request_for(16'000'000, 60), "ngram_prior") == counting("11 s"));
+  REQUIRE(reason(usual, "learning_rate") == "for a width of 64 and a vocabulary of 65");
+  REQUIRE(reason(very_short, "learning_rate") ==
+          "of a text this short, higher rates would only learn by heart what counting knows");
+  REQUIRE(reason(usual, "min_lr") == "the learning rate falls to 0 at the end of the time");
+  REQUIRE(reason(often, "dropout") == "20 passes over the text");
+  REQUIRE(reason(usual, "eval_interval") == "evaluations and checkpoints take some hundredths of the time");
+  REQUIRE(reason(usual, "warmup_steps") == "a twentieth of the steps");
+  REQUIRE(reason(usual, "max_steps") == "as many as fit into the time; decided anew after a tenth of it");
+  REQUIRE(reason(often, "max_steps") ==
+          "after 20 passes over a text of this length the model would only learn it by heart");
+  REQUIRE(reason(few, "max_steps") == "after so many the text is known by heart");
+  REQUIRE(reason(very_short, "max_steps") == "after so many the model would only learn by heart what counting knows");
+  REQUIRE_THAT(reason(usual, "n_layer"), ContainsSubstring("a step of 1,536 tokens takes "));
+}
+
+TEST_CASE("a measured step takes less time than measuring it, and a step that was timed is not timed again") {
+  const Config config = small_model_config("gpt");
+  const auto begin = std::chrono::steady_clock::now();
+  MeasuredStepTimer timer;
+  const StepTime step = timer.time_step(config, 11);
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+  REQUIRE(step.seconds > 0);
+  REQUIRE(step.seconds < all.count());
+  REQUIRE(step.idle_seconds > 0);
+  REQUIRE(step.idle_seconds <= step.seconds);
+  Machine machine;
+  RememberedTimes remembered(machine);
+  const double once = remembered.time_step(config, 11).seconds;
+  REQUIRE(remembered.time_step(config, 11).seconds == once);
+  REQUIRE(machine.asked == 1);
+  Config other = config;
+  other.n_layer = 3;
+  REQUIRE(remembered.time_step(other, 11).seconds > once);
+  REQUIRE(machine.asked == 2);
 }

@@ -85,6 +85,26 @@ TEST_CASE("a damaged or missing best checkpoint is reported, and the best that c
   }
 }
 
+TEST_CASE("the best checkpoint is measured again with its own weights, and training goes on with those of the last") {
+  SessionRun run;
+  run.config.eval_batches = 3;  // of seven
+  run.go_on(0, 40);
+  const std::string straight = read_bytes(run.directory.checkpoint_file(40));
+  std::filesystem::remove(run.directory.checkpoint_file(40));
+  run.measured({{10, 0.25}, {20, 0.5}, {30, 0.75}});  // over the whole text
+  run.directory.set_best({10, 0.25});
+  TextTrainer trainer(run.config, run.data);
+  const auto loss_of = [&](std::int64_t step) {
+    load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
+    return trainer.validation_loss().value();
+  };
+  REQUIRE(std::abs(loss_of(10) - loss_of(30)) > 0.001);
+  REQUIRE(contains(run.go_on(30, 40), fmt::format("measured the best checkpoint (step 10) again, over the 42.9% of the "
+                                                  "validation text that evaluations cover from here on: {:.4f}\n",
+                                                  loss_of(10))));
+  REQUIRE(read_bytes(run.directory.checkpoint_file(40)) == straight);
+}
+
 TEST_CASE("a best checkpoint that cannot be read stops the session, and neither file nor pointer changes") {
   SessionRun run;
   run.go_on(0, 30);
@@ -296,6 +316,28 @@ TEST_CASE("a resume reads no checkpoint but its own and the best, each of them o
     REQUIRE(fs.read.count(name) == 0);
   }
   REQUIRE(fs.written == std::vector<std::string>{"step-00000040.maki"});
+}
+
+TEST_CASE("the time and the tokens of a run are those of all its sessions") {
+  struct Watch : SessionListener {
+    void on_log(const StepReport& report, double, double elapsed_seconds) override {
+      tokens = report.tokens;
+      seconds = elapsed_seconds;
+    }
+    std::int64_t tokens = 0;
+    double seconds = 0;
+  } watch;
+  SessionRun run;
+  run.go_on(0, 20);
+  write_bytes(run.directory.metrics_file(), R"({"kind":"train","step":20,"loss":1.0,"elapsed_seconds":1e6})"
+                                            "\n");
+  TextTrainer trainer(run.config, run.data);
+  const VerifiedCheckpoint from(run.directory, run.directory.checkpoint_file(20));
+  trainer.restore(from);
+  run.config.max_steps = 30;
+  Session(run.config, trainer, run.directory, watch, {.resumed = &from}).train();
+  REQUIRE(watch.tokens == 30 * 2);
+  REQUIRE(watch.seconds >= 1e6);
 }
 
 TEST_CASE("a new run begins without measurements, whatever its directory contains") {

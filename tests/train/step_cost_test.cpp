@@ -14,6 +14,7 @@
 #include "tests/threads.h"
 #include "tests/train/every_small_model.h"
 #include "train/loop/team/local_team.h"
+#include "train/loop/team/range_sum.h"
 #include "train/loop/trainer.h"
 
 using namespace maki;
@@ -189,6 +190,21 @@ TEST_CASE("the predictions of docs/scaling.md are those of the model") {
   REQUIRE(rows == 8);
 }
 
+TEST_CASE("gradients are exchanged in chunks that stay in a cache, of which as many are under way as memory allows") {
+  const auto chunks = [](std::int64_t bytes_of_one, std::int64_t subtrees, std::int64_t longest_part) {
+    const ChunkSize size = chunk_size(bytes_of_one, subtrees, longest_part);
+    return std::vector<std::int64_t>{size.elements, size.at_once};
+  };
+  using Chunks = std::vector<std::int64_t>;
+  constexpr std::int64_t kLong = 1 << 30;
+  REQUIRE(chunks(4, 4, kLong) == Chunks{131'072, 8});  // 2 MiB of all subtrees, 16 MiB at once
+  REQUIRE(chunks(8, 4, kLong) == Chunks{65'536, 8});
+  REQUIRE(chunks(4, 4, 1024) == Chunks{1024, 1024});
+  REQUIRE(chunks(4, 64, kLong) == Chunks{32'768, 2});  // messages of 128 KiB
+  REQUIRE(chunks(4, 4096, kLong) == Chunks{4096, 2});  // 64 MiB of all subtrees
+  REQUIRE(chunks(4, 4, 0) == Chunks{1, 1 << 20});
+}
+
 TEST_CASE("gradients that a rank holds follow the tree of its micro-batches") {
   const auto held = [](std::int64_t micro_batches, std::int64_t ranks) {
     return step_cost({.micro_batches = micro_batches}, ranks).gradients;
@@ -215,6 +231,7 @@ TEST_CASE("times are those of the formulas") {
   REQUIRE(cost.compute_seconds == Approx(2 * 0.5 + 0.1));
   // A quarter of the gradient to each of three, in two chunks, and a quarter of the values.
   REQUIRE(cost.messages == 3 * 7);
+  REQUIRE(cost.buffer_bytes == 2 * 4 * (1 << 19));  // of four subtrees
   REQUIRE(static_cast<double>(cost.bytes) == Approx(2 * 3 * (1 << 20)).epsilon(0.001));
   REQUIRE(cost.network_seconds == Approx(21e-3 + 1e-8 * static_cast<double>(cost.bytes)));
   REQUIRE(efficiency(work, 1, {}) == 1);

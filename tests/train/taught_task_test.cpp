@@ -96,6 +96,33 @@ TEST_CASE("a batch expects the mixture of its targets and the mean of what the t
   }
 }
 
+TEST_CASE("in all but what its batches expect, a taught task is the one that it was made of") {
+  Config config = small_language_models()[0].config;
+  config.val_fraction = 0.25;
+  Taught all({named("gpt")}, config);
+  all.data.best_possible_loss = 1.5;
+  const std::unique_ptr<Task> task = all.task(), plain = all.plain();
+  REQUIRE(task->vocab_sizes().target == plain->vocab_sizes().target);
+  REQUIRE(task->targets(2) == plain->targets(2));
+  REQUIRE(task->tokens_in_step(2) == plain->tokens_in_step(2));
+  REQUIRE(task->tokens_before(2) == plain->tokens_before(2));
+  REQUIRE(task->epochs(5) == plain->epochs(5));
+  for (const Part part : {Part::train, Part::val}) {
+    REQUIRE(task->eval_batches(part) == plain->eval_batches(part));
+    Batch batch, same;
+    task->fill_eval(part, 1, batch);
+    plain->fill_eval(part, 1, same);
+    REQUIRE(rows_of(batch) == rows_of(same));
+    REQUIRE_FALSE(batch.expected);
+  }
+  REQUIRE(task->describe_data() == plain->describe_data());
+  REQUIRE(task->describe_step() == plain->describe_step());
+  REQUIRE(task->best_possible_loss() == 1.5);
+  REQUIRE(task->counting({})->val_loss == plain->counting({})->val_loss);
+  const LoadedModel model(all.config.teacher[0]);
+  REQUIRE(task->sample(*model.model, 1, 2, {}) == plain->sample(*model.model, 1, 2, {}));
+}
+
 TEST_CASE("a teacher with a count is given the count of the batch, which is of the other parts of the text") {
   Taught all({named("prior")}, named("prior").config);
   all.config.teacher_weight = 1;

@@ -1,6 +1,7 @@
 // What a plan is told of a text.
 #include "train/loop/plan/text_facts.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 #include "data/io/utf8.h"
@@ -113,6 +114,36 @@ TEST_CASE("tables are expected to learn less of rare n-grams and of short texts,
     REQUIRE((loss(kManyTokens + 1, 1e6) > loss(kManyTokens, 1e6)) == has_tables);
     REQUIRE((loss(64, kShortText - 1) > loss(64, kShortText)) == (recipe == Recipe::tables));
   }
+}
+
+TEST_CASE(
+    "losses of words follow the length of the text, and those of a small network on a prior fall up to some tokens") {
+  const ModelShape shape{.recipe = Recipe::prior,
+                         .n_layer = 1,
+                         .n_head = 1,
+                         .n_embd = 64,
+                         .block_size = 64,
+                         .curve = {.floor = 2, .slope = -0.5, .exponent = 1, .most = 0.4, .longer = -0.25}};
+  const double usual = 348'000;  // to which the curves were fitted
+  REQUIRE(shape.expected_loss(1e5, 64, usual) == Approx(2 - 0.05));
+  REQUIRE(shape.expected_loss(1e5, 64, usual * std::exp(2)) == Approx(2 - 0.05 - 0.5));
+  REQUIRE(shape.expected_loss(4e5, 64, usual) == Approx(2 - 0.2));
+  REQUIRE(shape.expected_loss(5e5, 64, usual) == shape.expected_loss(4e5, 64, usual));
+}
+
+TEST_CASE("a network reads a text many times, half as many if it is short, and tables hardly more than once") {
+  const auto passes = [](Recipe recipe, double train_tokens) {
+    const ModelShape shape{
+        .recipe = recipe, .n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = 64, .curve = {1, 2}};
+    return shape.most_passes(train_tokens);
+  };
+  for (const Recipe recipe : {Recipe::network, Recipe::prior}) {
+    REQUIRE(passes(recipe, kShortText - 1) == 10);
+    REQUIRE(passes(recipe, kShortText) == 20);
+  }
+  REQUIRE(passes(Recipe::tables, kShortText - 1) == 1.3);
+  REQUIRE(passes(Recipe::tables, kShortText) == 1);
+  REQUIRE(passes(Recipe::network_with_tables, kShortText) == 1.2);
 }
 
 TEST_CASE("the windows of a text that is learned by heart leave as little of it out as half of the longest allow") {

@@ -81,6 +81,16 @@ TEST_CASE("the steps that fit into a time are the most that do, and at least one
   REQUIRE(steps_that_fit(some_times(), intervals(), extent, 10, 5, 1e9) == 11);
 }
 
+TEST_CASE("the last evaluation covers the whole text if that takes at most 15 % of the time") {
+  const EvalExtent extent{4, 30};  // 2 and 15 seconds
+  const auto last = [&](double seconds) { return affordable(extent, some_times(), seconds).last; };
+  REQUIRE(last(101) == 30);
+  REQUIRE(last(100) == 30);
+  REQUIRE(last(99) == 4);
+  REQUIRE(affordable(extent, some_times(), 99).usual == 4);
+  REQUIRE(affordable(extent, {}, 0).last == 30);  // nothing is known yet
+}
+
 TEST_CASE("a new last step continues the schedule from the rate that it has reached, and ends it there") {
   for (const char* schedule : {"linear", "cosine", "wsd"}) {
     INFO(schedule);

@@ -141,3 +141,87 @@ TEST_CASE("what a time limit decided is in the configuration: without it, and re
     REQUIRE(last_checkpoint(resumed) == expected);
   }
 }
+
+TEST_CASE("rates of a session are those of its steps since the last ones, and its end tells the passes over the text") {
+  struct Watch : SessionListener {
+    void on_log(const StepReport& report, double tokens_per_second, double) override {
+      REQUIRE(tokens_per_second == 8);  // two tokens in a quarter of a second
+      REQUIRE(report.tokens == 2 * report.step);
+      logged.push_back(report.step);
+    }
+    void on_finish(std::int64_t step, double, double passes) override {
+      REQUIRE(step == 50);
+      read = passes;
+    }
+    std::vector<std::int64_t> logged;
+    double read = 0;
+  } watch;
+  CapturedRun run(timed_run(), letters_text());
+  run.config.log_interval = 20;
+  TextTrainer trainer(run.config, run.data);
+  const TimeLimit limit{.seconds = 12.5,
+                        .elapsed = [&] { return 0.25 * static_cast<double>(trainer.steps()); },
+                        .most_steps = 1000,
+                        .record = [](const Config&) {}};
+  REQUIRE(Session(run.config, trainer, run.directory, watch, {.limit = limit}).train() == SessionEnd::finished);
+  REQUIRE(watch.logged == std::vector<std::int64_t>{20, 40, 50});
+  REQUIRE(watch.read == trainer.epochs());
+  REQUIRE(watch.read > 1);
+}
+
+TEST_CASE("the time that checkpoints take is left to those that follow") {
+  struct Counted : Unsynced {
+    int rename(const std::string& from, const std::string& to) override {
+      checkpoints += to.ends_with(".maki") ? 1 : 0;
+      return Unsynced::rename(from, to);
+    }
+    std::int64_t checkpoints = 0;
+  } files;
+  CapturedRun run(timed_run(), letters_text());
+  run.config.eval_interval = run.config.checkpoint_interval = 15;
+  const RunDirectory directory(run.directory.path(), files);
+  TextTrainer trainer(run.config, run.data);
+  const auto elapsed = [&] {  // a second for each checkpoint
+    return 0.25 * static_cast<double>(trainer.steps()) + static_cast<double>(files.checkpoints);
+  };
+  std::vector<std::int64_t> decided;
+  const TimeLimit limit{.seconds = 20, .elapsed = elapsed, .most_steps = 1000, .record = [&](const Config& now) {
+                          decided.push_back(now.max_steps);
+                        }};
+  SessionListener nobody;
+  REQUIRE(Session(run.config, trainer, directory, nobody, {.limit = limit}).train() == SessionEnd::finished);
+  REQUIRE(decided == std::vector<std::int64_t>{60});
+  REQUIRE(files.checkpoints == 5);
+  REQUIRE(elapsed() == 20);
+}
+
+TEST_CASE(
+    "the last evaluation of a session is of a sample where the whole text would take more than 15 % of its time") {
+  struct Watch : SessionListener {
+    void on_eval(const EvalReport& report, bool) override { last = report; }
+    void on_best(std::int64_t, double loss, double share) override { best = {loss, share}; }
+    EvalReport last;
+    std::pair<double, double> best;
+  };
+  for (const double seconds : {40., 50.}) {
+    INFO(seconds);
+    CapturedRun run(timed_run(), letters_text());
+    run.config.eval_batches = 1;  // of seven, beside 20 of the training text
+    run.config.eval_interval = run.config.checkpoint_interval = 1000;
+    TextTrainer trainer(run.config, run.data);
+    // A step takes a quarter of a second, and so does each batch of an evaluation.
+    std::int64_t asked = 0;
+    const auto elapsed = [&] { return 0.25 * static_cast<double>(asked); };
+    const TimeLimit limit{.seconds = seconds, .elapsed = elapsed, .most_steps = 1000, .record = [](const Config&) {}};
+    Watch watch;
+    const auto stop = [&] { return ++asked < 0; };
+    REQUIRE(Session(run.config, trainer, run.directory, watch, {.stop = stop, .limit = limit}).train() ==
+            SessionEnd::finished);
+    REQUIRE(watch.last.step == trainer.steps());
+    REQUIRE(watch.last.val_share == (seconds == 50 ? 1 : 1. / 7));
+    REQUIRE(watch.last.sampled_val_loss.has_value() == (seconds == 50));
+    REQUIRE(watch.best == std::pair(watch.last.val_loss.value(), watch.last.val_share));
+    REQUIRE(elapsed() <= seconds);
+    REQUIRE(elapsed() > seconds - 1);
+  }
+}

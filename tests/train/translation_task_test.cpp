@@ -3,11 +3,13 @@
 #include "train/loop/translation_task.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "data/dataset/window_batches.h"
 #include "data/io/utf8.h"
 #include "tests/files.h"
+#include "tests/train/every_small_model.h"
 #include "train/app/report.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
@@ -87,6 +89,10 @@ struct Learned {
 TEST_CASE("the targets of a step are those of its batches, and evaluation covers every target once") {
   const Config config = translation_config({{"grad_accum", "2"}});
   const std::unique_ptr<Task> task = make_task(config, translation_corpus(kText));
+  REQUIRE(task->describe_data() == fmt::format("6 pairs for training, 2 for validation; vocabulary of {} for sources, "
+                                               "{} for targets",
+                                               task->vocab_sizes().source, task->vocab_sizes().target));
+  REQUIRE(task->describe_step() == "6 pairs");
   Batch batch;
   for (std::int64_t step = 0; step < 5; ++step) {
     std::int64_t targets = 0;
@@ -136,6 +142,17 @@ TEST_CASE("random pairs are as long as the context allows, with the token that e
   }
 }
 
+TEST_CASE("random data of every task have the vocabularies that they are made for") {
+  for (const SmallModel& small : every_small_model()) {
+    INFO(small.name);
+    const VocabSizes sizes = random_vocab_sizes(small.config, 11);
+    const VocabSizes made = make_random_task(small.config, sizes, 4)->vocab_sizes();
+    REQUIRE(made.target == 11);
+    REQUIRE(made.source == sizes.source);
+    REQUIRE(made.classes == sizes.classes);
+  }
+}
+
 TEST_CASE("a shared vocabulary is one tokenizer and one table, otherwise each side has its own") {
   const auto make = [](const char* shared) {
     return make_task(translation_config({{"share_vocabulary", shared}}), translation_corpus(kText));
@@ -177,6 +194,12 @@ TEST_CASE("pairs that were learned by heart are translated exactly, and measured
         to_json(validation->measure(run.trainer.model(), {{.mean = 2, .targets = 37}, 2, 2}, {}, [] { return true; }));
     REQUIRE(stopped.at("val_loss") == 2);
     REQUIRE_FALSE(stopped.contains("exact_match"));
+    const auto search = [&](const MeasureOptions& options) {
+      const auto list = validation->measure(run.trainer.model(), {{.mean = 2, .targets = 37}, 2, 2}, options, {});
+      return std::ranges::find(list, "search", &ReportLine::label)->text;
+    };
+    REQUIRE(search({.beam_size = 1}) == "greedy");
+    REQUIRE(search({.beam_size = 2, .length_penalty = 0.5}) == "beam of 2, length penalty 0.5");
     const auto learned = eval(six);
     INFO(learned.dump());
     REQUIRE(learned.at("pairs") == 6);
