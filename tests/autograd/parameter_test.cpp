@@ -33,6 +33,8 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   REQUIRE_THROWS_WITH(store.find("frosen"), ContainsSubstring("nearest is frozen"));
   REQUIRE_FALSE(frozen.value().requires_grad());
   REQUIRE(a.value().requires_grad());
+  REQUIRE_THROWS_WITH(frozen.gradient(), ContainsSubstring("parameter frozen: is frozen and has no gradient"));
+  REQUIRE_THROWS_WITH(store.freeze(a), ContainsSubstring("parameter a cannot be frozen after seal()"));
 }
 
 TEST_CASE("a store rejects parameters without a name, with a name in use, and after it is sealed") {

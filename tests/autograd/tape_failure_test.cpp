@@ -102,6 +102,17 @@ TEST_CASE_METHOD(Fixture, "a recording that is ended by an exception releases it
   REQUIRE_THROWS_WITH(tape.backward(kept), ContainsSubstring("cleared"));
 }
 
+TEST_CASE_METHOD(Fixture, "a tape that ends before it runs backward releases what its ops have saved") {
+  const std::int64_t before = storage_pool::statistics().bytes_in_use;
+  {
+    Tape ended;
+    const Recording on(ended);
+    exp(exp(scale(a, 2)));
+    REQUIRE(storage_pool::statistics().bytes_in_use > before);
+  }
+  REQUIRE(storage_pool::statistics().bytes_in_use == before);
+}
+
 TEST_CASE_METHOD(Fixture, "an exception that is caught inside a recording does not end it") {
   const Tensor y = [&] {
     const Recording on(tape);

@@ -125,6 +125,9 @@ TEST_CASE_METHOD(TapeFixture, "each kind of misuse has its own message") {
   y = one();
   REQUIRE_THROWS_AS(other.backward(y, y), Error);
   REQUIRE_THROWS_WITH(tape.backward(y, zeros({3}, DType::float64)), ContainsSubstring("cotangent"));
+  y = one();
+  REQUIRE_THROWS_WITH(tape.backward(y, zeros({2}, DType::float32)),
+                      ContainsSubstring("cotangent") && ContainsSubstring("float64 [2]; got float32 [2]"));
 }
 
 TEST_CASE_METHOD(TapeFixture, "a closure that omits, repeats or mistypes a gradient is reported") {

@@ -15,7 +15,13 @@ TEST_CASE("copies of a tensor share one block") {
   const Tensor b = a;
   REQUIRE(b.data<float>() == a.data<float>());
   REQUIRE(a.at(4) == 5);
-  REQUIRE_THROWS_AS(a.at(6), Error);
+  REQUIRE(a.at(0) == 1);
+  REQUIRE_THROWS_WITH(a.at(6), ContainsSubstring("the index must be in [0, 6); got 6"));
+  REQUIRE_THROWS_WITH(a.at(-1), ContainsSubstring("got -1"));
+  REQUIRE(a.slice_flat(3, {3}).at(2) == 6);
+  REQUIRE_THROWS_WITH(a.slice_flat(4, {3}), ContainsSubstring("elements [4, 7) must lie in [0, 6)"));
+  REQUIRE_THROWS_WITH(a.slice_flat(-1, {3}), ContainsSubstring("elements [-1, 2) must lie in [0, 6)"));
+  REQUIRE_THROWS_WITH(tensor<float>({1, 2, 3}, {2, 2}), ContainsSubstring("shape [2, 2] has 4 elements; got 3"));
   REQUIRE_THROWS_WITH(a.data<double>(), ContainsSubstring("float32"));
   REQUIRE_THROWS_AS(a.item(), Error);
   REQUIRE_THROWS_AS(Tensor().data<float>(), Error);

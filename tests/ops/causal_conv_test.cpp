@@ -79,6 +79,12 @@ TEST_CASE("causal_conv: the messages for inputs that it refuses") {
                  causal_conv(x, w, zeros({1, 2, 4}, DType::float32));
                }),
                ContainsSubstring("got [1, 2, 4]"));
+  REQUIRE_THAT(refusal([&] {
+                 causal_conv(x, w, zeros({2, 2, 5}, DType::float32));
+               }),
+               ContainsSubstring("got [2, 2, 5]"));
+  REQUIRE_THAT(refusal([&] { causal_conv(x, zeros({12}, DType::float32)); }),
+               ContainsSubstring("got [2, 3, 4] and [12]"));
   REQUIRE_THAT(refusal([&] { causal_conv(x, convert(w, DType::float64)); }), ContainsSubstring("float32 and float64"));
   Tape tape;
   const Recording on(tape);

@@ -101,6 +101,7 @@ TEST_CASE("cross_entropy: the loss of uniform logits is log V, and without any t
     const Tensor targets = tensor(std::vector<std::int32_t>{0, 64, -1, 7}, {4});
     REQUIRE(cross_entropy(logits, targets).item() == Approx(std::log(65.0)).epsilon(1e-7));
     REQUIRE(cross_entropy(logits, targets, {.sum = true}).item() == Approx(3 * std::log(65.0)).epsilon(1e-7));
+    REQUIRE(cross_entropy(logits, targets, {.label_smoothing = 1}).item() == Approx(std::log(65.0)).epsilon(1e-7));
     const Tensor none = full({4}, DType::int32, -1);
     const Case drawn{{full({4, 65}, DType::float64, std::nan(""))},
                      [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], none); }};
@@ -160,6 +161,8 @@ TEST_CASE("losses: the messages for inputs that they reject") {
                ContainsSubstring("got 1.5"));
   REQUIRE_THAT(refusal([&] { cross_entropy(logits, targets, {.label_smoothing = std::nan("")}); }),
                ContainsSubstring("got nan"));
+  REQUIRE_THAT(refusal([&] { cross_entropy(logits, targets, {.label_smoothing = -0.5}); }),
+               ContainsSubstring("got -0.5"));
   REQUIRE_THAT(refusal([&] { cross_entropy(logits, logits); }), ContainsSubstring("targets must be int32"));
   REQUIRE_THAT(refusal([&] { cross_entropy(zeros({}, DType::float32), targets); }), ContainsSubstring("last axis"));
   const auto refused_weight = [&](const Shape& x, const Shape& weight) {

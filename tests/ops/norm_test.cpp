@@ -168,6 +168,15 @@ TEST_CASE("softmax of a row of −Inf is NaN, like 0/0") {
   }
 }
 
+TEST_CASE("norms: the smallest and the largest eps are accepted") {
+  const Tensor x = tensor(std::vector<double>{3, 1}, {1, 2}), weight = full({2}, DType::float64, 1);
+  for (const double eps : {0.0, 1.0}) {
+    REQUIRE(layer_norm(x, {}, {}, eps).at(0) == Approx(1 / std::sqrt(1 + eps)));
+    REQUIRE(rms_norm(x, {}, eps).at(0) == Approx(3 / std::sqrt(5 + eps)));
+    REQUIRE(rms_norm_heads(x, weight, 1, eps).at(0) == Approx(3 / std::sqrt(5 + eps)));
+  }
+}
+
 TEST_CASE("norms: the messages for inputs that they reject") {
   const Tensor x = zeros({2, 6}, DType::float32), six = zeros({6}, DType::float32), two = zeros({2}, DType::float32);
   REQUIRE_THAT(refusal([&] { layer_norm(x, two); }),

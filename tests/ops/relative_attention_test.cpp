@@ -274,12 +274,21 @@ TEST_CASE("relative attention: the messages for inputs that it rejects") {
   REQUIRE_THAT(message(1, zeros({2, 2, 8}, DType::float64), two),
                ContainsSubstring("at least as many keys as queries"));
   REQUIRE_THAT(message(1, zeros({2, 5, 4}, DType::float64), two), ContainsSubstring("packed k and v [B, S, 2C]; got"));
+  REQUIRE_THAT(message(1, zeros({1, 5, 8}, DType::float64), two), ContainsSubstring("got [2, 3, 4] and [1, 5, 8]"));
+  REQUIRE_THAT(message(1, zeros({5, 8}, DType::float64), two), ContainsSubstring("got [2, 3, 4] and [5, 8]"));
+  REQUIRE_THAT(message(0, zeros({3, 4}, DType::float64), two), ContainsSubstring("got [3, 4] and [2, 5, 8]"));
   REQUIRE_THAT(message(2, zeros({4, 4}, DType::float64), two), ContainsSubstring("r must be [at least 5, 4]"));
+  REQUIRE_THAT(message(2, zeros({5, 3}, DType::float64), two), ContainsSubstring("r must be [at least 5, 4]"));
+  REQUIRE_THAT(message(2, zeros({20}, DType::float64), two), ContainsSubstring("for each distance; got [20]"));
   REQUIRE_THAT(message(3, zeros({2}, DType::float64), two), ContainsSubstring("u and v must be [4]"));
+  REQUIRE_THAT(message(4, zeros({2}, DType::float64), two), ContainsSubstring("the width of q; got [4] and [2]"));
   REQUIRE_THAT(message(4, zeros({4}, DType::float32), two), ContainsSubstring("same type"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 3}), ContainsSubstring("divide the width 4; got 3"));
+  REQUIRE_THAT(message(0, x[0], {.n_head = 0}), ContainsSubstring("divide the width 4; got 0"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .keys = 2}), ContainsSubstring("got 2"));
+  REQUIRE_THAT(message(0, x[0], {.n_head = 2, .keys = -1}), ContainsSubstring("the rows of k‖v; got -1"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .keys = 6}), ContainsSubstring("at most 5"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .dropout = 1}), ContainsSubstring("dropout must be in [0, 1)"));
+  REQUIRE_THAT(message(0, x[0], {.n_head = 2, .dropout = -0.5}), ContainsSubstring("in [0, 1); got -0.5"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .scale = kNaN}), ContainsSubstring("scale must be finite"));
 }

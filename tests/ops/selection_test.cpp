@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -93,6 +94,7 @@ TEST_CASE("gather takes elements along an axis, and its gradient counts how ofte
   REQUIRE(numbers(gather(x, 0, rows)) == List{1, 5, 3});
   REQUIRE(numbers(gradient(x, [&](const Tensor& v) { return gather(v, 0, rows); })) == List{1, 0, 1, 0, 1, 0});
   REQUIRE_THROWS_WITH(gather(x, 0, columns.slice_flat(0, {3})), ContainsSubstring("got x [2, 3] and ids [3]"));
+  REQUIRE_THROWS_WITH(gather(x, 1, zeros({3, 3}, DType::int32)), ContainsSubstring("got x [2, 3] and ids [3, 3]"));
   REQUIRE_THROWS_WITH(gather(x, 0, columns), ContainsSubstring("[0, 2)") && ContainsSubstring("got 2 at index 0"));
   REQUIRE_THROWS_WITH(gather(x, 1, x), ContainsSubstring("ids must be int32; got float64"));
 }
@@ -114,7 +116,8 @@ TEST_CASE("where keeps the sign of zero, and elements that it does not choose ha
   REQUIRE_THROWS_WITH(where(mask, mask, mask), ContainsSubstring("float32 or float64"));
 }
 
-TEST_CASE("where and clamp on sizes that are distributed over threads") {
+TEST_CASE("where, clamp and one_hot on sizes that are distributed over threads") {
+  const ThreadsScope scope(8);
   Draw draw(4);
   const Tensor x = draw.normals({300, 700}), mask = draw.integers({300, 1}, 0, 1), row = draw.normals({700});
   const Tensor y = where(mask, x, row), z = clamp(reshape(x, {-1}), -0.25, 0.5);
@@ -125,6 +128,10 @@ TEST_CASE("where and clamp on sizes that are distributed over threads") {
     wrong += y.at(i) != (chosen ? x.at(i) : row.at(i % 700));
     wrong += z.at(i) != std::min(0.5, std::max(-0.25, x.at(i)));
     wrong += dx.at(i) != (chosen && inside ? 1 : 0);
+  }
+  const Tensor ids = draw.integers({5000}, 0, 49), ones = one_hot(ids, 50);
+  for (std::int64_t i = 0; i < ones.numel(); ++i) {
+    wrong += ones.at(i) != (ids.at(i / 50) == static_cast<double>(i % 50) ? 1 : 0);
   }
   REQUIRE(wrong == 0);
 }

@@ -165,10 +165,55 @@ TEST_CASE("products refuse shapes that do not fit, and name them") {
   refused(three + "[1, 2, 4], [1, 2, 6] and [1, 2, 4]", [&] {
     return linear_attention(of({1, 2, 4}), of({1, 2, 6}), of({1, 2, 4}), {.n_head = 2});
   });
+  refused(three + "[1, 2, 4], [2, 2, 4] and [2, 2, 4]", [&] {
+    return linear_attention(of({1, 2, 4}), of({2, 2, 4}), of({2, 2, 4}), {.n_head = 2});
+  });
+  refused(three + "[1, 2, 4], [1, 2, 4] and [2, 2, 4]", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({2, 2, 4}), {.n_head = 2});
+  });
+  refused(three + "[1, 2, 4], [1, 2, 4] and [2, 4]", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({2, 4}), {.n_head = 2});
+  });
+  refused("linear_attention: n_head must be at least 1 and divide the widths 6 and 4; got 4", [&] {
+    return linear_attention(of({1, 2, 6}), of({1, 2, 6}), of({1, 2, 4}), {.n_head = 4});
+  });
+  refused("linear_attention: n_head must be at least 1 and divide the widths 4 and 4; got 0", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({1, 2, 4}), {.n_head = 0});
+  });
+  for (const double floor : {-1.0, kInf, kNaN}) {
+    refused(fmt::format("linear_attention: floor must be finite and not negative (0: none); got {}", floor), [&] {
+      return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({1, 2, 4}), {.n_head = 2, .floor = floor});
+    });
+  }
+  refused("linear_attention: chunk must not be negative (0: the default); got -1", [&] {
+    return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({1, 2, 4}), {.n_head = 2, .chunk = -1});
+  });
   refused("linear_attention: n_head must be at least 1 and divide the widths 4 and 6; got 4", [&] {
     return linear_attention(of({1, 2, 4}), of({1, 2, 4}), of({1, 2, 6}), {.n_head = 4});
   });
   refused("linear_attention: there must be as many queries as keys if it is causal; got 2 and 3", [&] {
     return linear_attention(of({1, 2, 4}), of({1, 3, 4}), of({1, 3, 4}), {.n_head = 2, .causal = true});
   });
+}
+
+TEST_CASE("linear attention refuses sums from which it cannot continue, and to record what has no gradient") {
+  const Tensor x = zeros({1, 3, 8}, DType::float32);
+  const Shape products{1, 2, 4, 4}, keys{1, 2, 4};
+  const auto said = [&](const Shape& of_products, const Shape& of_keys, bool causal = true,
+                        DType dtype = DType::float32) {
+    return refusal([&] {
+      LinearAttentionSums sums{zeros(of_products, dtype), zeros(of_keys, dtype)};
+      linear_attention(x, x, x, {.n_head = 2, .causal = causal}, sums);
+    });
+  };
+  REQUIRE(said(products, keys) == "nothing was rejected");
+  REQUIRE(said({1, 2, 4, 3}, keys) ==
+          "linear_attention: the sums must be [1, 2, 4, 4] and [1, 2, 4]; got [1, 2, 4, 3] and [1, 2, 4]");
+  REQUIRE_THAT(said(products, {1, 2, 3}), ContainsSubstring("got [1, 2, 4, 4] and [1, 2, 3]"));
+  REQUIRE_THAT(said(products, keys, true, DType::float64), ContainsSubstring("got float32 and float64"));
+  REQUIRE(said(products, keys, false) == "linear_attention: sums need causal attention");
+  Tape tape;
+  const Recording on(tape);
+  REQUIRE(said(products, keys) ==
+          "linear_attention: with sums it has no gradient; end the Recording before generating");
 }

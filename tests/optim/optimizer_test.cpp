@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "autograd/core/parallel.h"
@@ -145,9 +146,20 @@ TEST_CASE("optimizers reject options out of range") {
   REQUIRE_THROWS_AS(Adam(store, {.beta2 = 1}), Error);
   REQUIRE_THROWS_AS(Adam(store, {.eps = 0}), Error);
   REQUIRE_THROWS_AS(AdamW(store, {.weight_decay = -1}), Error);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  REQUIRE_THROWS_AS(Sgd(store, {.momentum = -0.1}), Error);
+  REQUIRE_THROWS_AS(Sgd(store, {.weight_decay = kInfinity}), Error);
+  REQUIRE_THROWS_AS(Adam(store, {.eps = kInfinity}), Error);
+  REQUIRE_THROWS_AS(AdamW(store, {.weight_decay = kInfinity}), Error);
   AdamW optimizer(store);
   REQUIRE_THROWS_AS(optimizer.step(-1), Error);
+  REQUIRE_THROWS_AS(optimizer.step(kInfinity), Error);
   REQUIRE_THROWS_AS(optimizer.step(std::nan("")), Error);
   REQUIRE_THROWS_AS(optimizer.step(1, std::nan("")), Error);
+  REQUIRE_THROWS_AS(optimizer.step(1, -1), Error);
+  REQUIRE(optimizer.steps() == 0);
+  for (const double factor : {-0.5, kInfinity, std::nan("")}) {
+    REQUIRE_THROWS_WITH(optimizer.set_row_rate(factor), ContainsSubstring("learning rate of rows must be finite"));
+  }
   REQUIRE_THROWS_AS(optimizer.set_steps(-1), Error);
 }

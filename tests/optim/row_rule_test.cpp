@@ -206,11 +206,17 @@ TEST_CASE("a store of tables alone is trained, and a table cannot be used as an 
   }
   REQUIRE(table.value().at(0) == 0);
   REQUIRE(table.value().at(2) == Approx(-0.5 * static_cast<double>(kAllOptimizers.size())));
-  const Tensor y = [&] {
-    const Recording on(tape);
-    return sum(table);
-  }();
-  REQUIRE_THROWS_WITH(tape.backward(y), ContainsSubstring("parameter table is a table whose gradient is kept by rows"));
-  ParameterStore other;
-  REQUIRE_THROWS_WITH(other.add("vector", {4}, init::constant(0), ParamGroup::rows), ContainsSubstring("[R, C]"));
+  const Tensor other = zeros({4, 2}, DType::float32);
+  const std::function<Tensor()> uses[] = {[&] { return sum(table); }, [&] { return add(table, other); },
+                                          [&] { return add(other, table); }};
+  for (const std::function<Tensor()>& use : uses) {
+    const Tensor y = [&] {
+      const Recording on(tape);
+      return use();
+    }();
+    REQUIRE_THROWS_WITH(tape.backward(y, full(y.shape(), DType::float32, 1)),
+                        ContainsSubstring("parameter table is a table whose gradient is kept by rows"));
+  }
+  ParameterStore vectors;
+  REQUIRE_THROWS_WITH(vectors.add("vector", {4}, init::constant(0), ParamGroup::rows), ContainsSubstring("[R, C]"));
 }

@@ -266,6 +266,16 @@ TEST_CASE("a state that no run can have is rejected") {
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = 0; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = std::int64_t{1} << 40; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.best_possible_loss = std::nan(""); }).empty());
+  const std::string range = "a number in section state is out of range";
+  REQUIRE(contains(said([](CheckpointState& s) { s.characters = -1; }), range));
+  REQUIRE(contains(said([](CheckpointState& s) { s.train_tokens = -1; }), range));
+  REQUIRE(contains(said([](CheckpointState& s) { s.val_tokens = -1; }), range));
+  REQUIRE(contains(said([](CheckpointState& s) { s.best_possible_loss = -0.5; }), range));
+  const auto phase_from = [](std::int64_t start) {
+    return [start](CheckpointState& s) { s.config.phases = {{start, 60, 0.1, 0.01, 0}}; };
+  };
+  REQUIRE(said(phase_from(6)).empty());
+  REQUIRE(contains(said(phase_from(7)), "every phase of its configuration must start before its step 7"));
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_head = 3; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/train/config_messages.h"
+#include "train/run/config/field_effects.h"
 #include "train/run/config/models.h"
 
 using namespace maki;
@@ -268,6 +269,20 @@ TEST_CASE("fields that depend on the model are those of the model unless they ar
   }
 }
 
+TEST_CASE("the schedule ends with the run unless its end is given, which a run without an end needs") {
+  Config config;
+  config.max_steps = 30;
+  config.lr_decay_steps = 0;
+  fill_dependent_defaults(config);
+  REQUIRE(config.lr_decay_steps == 30);
+  config.max_steps = 0;
+  fill_dependent_defaults(config);
+  REQUIRE(config.lr_decay_steps == 30);
+  config.lr_decay_steps = 0;
+  REQUIRE(contains(error_message<Error>([&] { fill_dependent_defaults(config); }),
+                   "lr_decay_steps: must be given if max_steps is 0"));
+}
+
 TEST_CASE("what a row says its field needs are fields and values that exist, and help names the kinds") {
   for (const Field& field : fields()) {
     INFO(field.name);
@@ -356,4 +371,30 @@ TEST_CASE("the rules between fields") {
             c.nesterov = true;
             c.momentum = 0.9;
           }).empty());
+}
+
+TEST_CASE(
+    "a field for one kind of corpus is accepted as long as the corpus is not known, and refused for another kind") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("a.txt", "text");
+  const auto said = [](const std::vector<std::string>& corpus, const std::string& name, const std::string& value) {
+    Config config;
+    config.corpus = corpus;
+    set_field(config, find_field(name), value);
+    const std::string words = error_message<Error>([&] { require_effect(config, std::vector{name}); });
+    REQUIRE((value.empty() || has_effect(config, name) == words.empty()));
+    return words;
+  };
+  for (const std::string& corpus : {folder / "none", file, folder.path(), std::string("-")})
+    REQUIRE(said({corpus}, "json_field", "text").empty());
+  for (const std::string& corpus : {folder / "none", folder.path()})
+    REQUIRE(said({corpus}, "include", "*.txt").empty());
+  REQUIRE(said({}, "json_field", "text").empty());
+  REQUIRE(said({}, "include", "*.txt").empty());
+  REQUIRE(said({"@stories"}, "json_field", "text") ==
+          "json_field: has an effect only if corpus is a file or a directory; it is a built-in text; omit "
+          "`json_field`, or change corpus");
+  REQUIRE(contains(said({file}, "include", "*.txt"), "only if corpus is a directory; it is a file; omit `include`"));
+  REQUIRE(contains(said({"-"}, "exclude", "*.txt"), "only if corpus is a directory; it is a file; omit `exclude`"));
+  REQUIRE(said({"@stories"}, "json_field", "").empty());  // asks for nothing
 }

@@ -145,6 +145,25 @@ TEST_CASE("a file of llm.c has at most as many tokens as its header can say, for
   }
 }
 
+TEST_CASE("whether the place of token files is free is known before they are made") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "before"), full = folder / "full", none = folder / "none";
+  for (const char* const name : {"train.bin", "val.bin", "maki-tokenizer"})
+    folder.write("full/" + std::string(name), "before");
+  const auto said = [](const std::string& format, const OutputPath& out) {
+    return error_message<Error>([&] { require_token_place(format, out); });
+  };
+  for (const char* const format : {"maki", "nanogpt", "llm.c"}) REQUIRE(said(format, none).empty());
+  REQUIRE_THAT(said("maki", file), ContainsSubstring(file + ": exists already"));
+  REQUIRE(said("maki", {file, true}).empty());
+  REQUIRE_THAT(said("maki", {full, true}), ContainsSubstring(full + ": is a directory; name a file"));
+  REQUIRE_THAT(said("llm.c", full), ContainsSubstring(full + ": exists already"));
+  REQUIRE(said("llm.c", {full, true}).empty());
+  folder.write("full/notes.txt", "the user's");
+  REQUIRE_THAT(said("nanogpt", {full, true}),
+               ContainsSubstring(full + ": contains notes.txt, which this command does not write"));
+}
+
 TEST_CASE("whichever call fails while token files are replaced, all are those of before, or all are new") {
   int kept = 0, replaced = 0;
   for (int at = 0; at < 100; ++at) {

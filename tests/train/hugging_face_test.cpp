@@ -172,6 +172,7 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
       {"gpt2", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": 1", "must be true or false"},
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 12", "must have as many ids"},
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 5000", "must have as many ids"},
+      {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 1037", "which has 1037 (at most 1023 of them padding); got 13"},
       {"gpt2", "{", "[{", "is not valid JSON"},
       {"llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 1", "must have the shape [4, 8]; got [8, 8]"},
       {"llama-grouped", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3",
@@ -190,6 +191,8 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
     REQUIRE_THAT(said, ContainsSubstring(words));
     REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
   }
+  const std::string padded = changed_fixture(folder, "gpt2", "\"vocab_size\": 13", "\"vocab_size\": 1036");
+  REQUIRE(tokenizer_for(open_foreign_model(padded), "")->vocab_size() == 13);
 }
 
 TEST_CASE("the values of rope_theta and rope_scaling of older configurations are read") {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <vector>
 
@@ -86,7 +87,10 @@ TEST_CASE("numbers are read and written at any address, in four types") {
     read_numbers<float>(type, odd, narrow);
     REQUIRE(std::vector<double>(narrow.begin(), narrow.end()) == values);
     REQUIRE(is_readable(type));
-    REQUIRE_THROWS(read_numbers<double>(type, odd.first(size - 1), again));
+    const std::string wrong =
+        fmt::format("numbers: 5 of type {} have {} bytes; got {}", to_string(type), size, size - 1);
+    REQUIRE(error_message<Error>([&] { read_numbers<double>(type, odd.first(size - 1), again); }) == wrong);
+    REQUIRE(error_message<Error>([&] { write_numbers<double>(type, values, odd.first(size - 1)); }) == wrong);
   }
   std::vector<float> none;
   REQUIRE_THAT(error_message<Error>([&] { read_numbers<float>(NumberType::i64, {}, none); }), ContainsSubstring("I64"));

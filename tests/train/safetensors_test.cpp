@@ -61,7 +61,8 @@ const std::vector<Malformed>& malformed() {
       {"must be JSON in UTF-8", "{\"a\n\":1}"},
       {"must be JSON in UTF-8", R"({"a":{"dtype":"F32","shape":[01],"data_offsets":[0,4]}})", 4},
       {"must be JSON in UTF-8", R"({"a":{"dtype":"F32","shape":[NaN],"data_offsets":[0,4]}})", 4},
-      {"must not contain null", R"({"a":null})"},
+      {"tensor a: must not contain null here", R"({"a":null})"},
+      {"header: must not contain null here", R"({"":null})"},
       {"must not contain a boolean", R"({"a":true})"},
       {"must not contain a number", R"({"a":1})"},
       {"must not contain a string", R"({"a":"F32"})"},
@@ -79,7 +80,7 @@ const std::vector<Malformed>& malformed() {
       {"one of them is missing", R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8},
       {"one of them is missing", R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8},
       {"must have dtype, shape and data_offsets; got size", R"({"a":{"size":3}})"},
-      {"has dtype twice", R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8},
+      {"tensor a: has dtype twice", R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8},
       {"has shape twice", R"({"a":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}})", 8},
       {"has data_offsets twice", R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"data_offsets":[0,8]}})", 8},
       {"unknown dtype F31", "{" + entry("a", "F31", "2", 0, 8) + "}", 8},
@@ -229,6 +230,38 @@ TEST_CASE("a file that becomes shorter after its header was read is an error, an
   std::filesystem::resize_file(path, 8);
   const std::string said = error_message<CheckpointError>([&] { stored.tensors[0].read(std::span(values)); });
   REQUIRE(contains(said, path + ": must stay as it is while it is used"));
+}
+
+TEST_CASE("of a tensor with many numbers all are read, or those from any of them on, and compared with another's") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kBlock = 65536, kCount = 2 * kBlock + 5;  // kBlock of them are converted at a time
+  std::vector<float> values(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) values[i] = static_cast<float>(i % 2003);  // exact in float16
+  const auto stored = [&](NumberType type, const std::vector<float>& numbers) {
+    std::vector<std::byte> bytes(numbers.size() * bits_of(type) / 8);
+    write_numbers<float>(type, numbers, bytes);
+    const OwnedTensor before{
+        .name = "a", .type = type, .shape = {1}, .bytes = std::vector<std::byte>(bits_of(type) / 8)};
+    const OwnedTensor tensor{.name = "b", .type = type, .shape = {std::ssize(numbers)}, .bytes = bytes};
+    write_safetensors(posix_file_system(), {folder / to_string(type), true}, {before, tensor});
+    return read_safetensors(folder / to_string(type)).tensors.at(1);
+  };
+  const StoredTensor narrow = stored(NumberType::f16, values), wide = stored(NumberType::f32, values);
+  std::vector<double> all(kCount);
+  narrow.read(std::span(all));
+  REQUIRE(std::ranges::equal(all, values));
+  for (const std::size_t first : {std::size_t{1}, kBlock - 1, kBlock + 1}) {
+    std::vector<float> some(kCount - first);
+    wide.read(std::span(some), first);
+    REQUIRE(std::ranges::equal(some, std::span(values).subspan(first)));
+  }
+  REQUIRE(are_equal(narrow, wide));
+  for (const std::size_t at : {std::size_t{0}, kBlock - 1, kBlock, kCount - 1}) {
+    std::vector<float> changed = values;
+    changed[at] += 1;
+    INFO(at);
+    REQUIRE_FALSE(are_equal(narrow, stored(NumberType::f64, changed)));
+  }
 }
 
 TEST_CASE("a file of the reference implementation is written again byte for byte") {

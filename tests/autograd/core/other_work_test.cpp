@@ -122,6 +122,10 @@ TEST_CASE("a team has one thread in a parallel region, and all of them while mea
   REQUIRE(inside == 1);
   const WholeTeam whole;
   REQUIRE(active_threads() == 3);
+  for (const int team : {1, 2}) {
+    const ThreadsScope scope(team);
+    REQUIRE(active_threads() == team);
+  }
 }
 
 }  // namespace

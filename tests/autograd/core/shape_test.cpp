@@ -14,6 +14,7 @@ TEST_CASE("a shape knows its extents, elements, rows and columns") {
   REQUIRE(shape.cols() == 4);
   REQUIRE(Shape{}.numel() == 1);
   REQUIRE(Shape{}.rows() == 1);
+  REQUIRE(Shape{}.cols() == 1);
   REQUIRE(Shape{3, 0}.numel() == 0);
   REQUIRE(Shape{3, 0}.rows() == 3);
   REQUIRE(to_string(shape) == "[2, 3, 4]");
@@ -27,6 +28,8 @@ TEST_CASE("a shape rejects extents that it cannot represent") {
   REQUIRE_THROWS_AS((Shape{-1}), maki::Error);
   REQUIRE_THROWS_AS((Shape{big, big}), maki::Error);
   REQUIRE_THROWS_AS((Shape{0, big, big}), maki::Error);
+  REQUIRE(Shape{Shape::kMaxElements - 1}.numel() == Shape::kMaxElements - 1);
+  REQUIRE_THROWS_AS((Shape{Shape::kMaxElements}), maki::Error);
   REQUIRE_THROWS_AS((Shape{2}[1]), maki::Error);
   REQUIRE_THROWS_AS((Shape{2}[-2]), maki::Error);
 }

@@ -78,6 +78,27 @@ TEST_CASE("with the same shapes at every step the pool takes no memory from the 
   REQUIRE(storage_pool::statistics().bytes_reserved == reserved);
 }
 
+TEST_CASE("free blocks are kept for later: of what was once in use at the same time, and 8 MiB in any case") {
+  const auto kept = [] {
+    const storage_pool::Statistics now = storage_pool::statistics();
+    return now.bytes_reserved - now.bytes_in_use;
+  };
+  storage_pool::trim();
+  REQUIRE(kept() == 0);
+  { const Storage large(24 * kMiB); }
+  const Storage held(8 * kMiB);
+  REQUIRE(kept() == 24 * kMiB);
+  storage_pool::trim();
+  REQUIRE(kept() == 0);
+  // One after the other, of sizes that cannot use each other's blocks: no more than 1 MiB of them is in use at a time.
+  std::int64_t all = 0;
+  for (const std::int64_t kib : {1024, 960, 896, 832, 768, 704, 640, 576, 512, 480, 448}) {
+    const Storage block(kib << 10);
+    all += kib << 10;
+  }
+  REQUIRE(kept() == all);
+}
+
 TEST_CASE("blocks of 4 MiB and more begin at a huge page") {
   for (const std::int64_t bytes : {4 * kMiB, 4 * kMiB + 1, 6 * kMiB, 31 * kMiB}) {
     const Storage block(bytes);
