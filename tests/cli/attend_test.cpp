@@ -193,6 +193,27 @@ TEST_CASE("attend: a model that translates shows three kinds, of its own transla
   REQUIRE(own.err == "translation: " + written);
   REQUIRE(json::parse(own.out) == drawn({run, "--prompt", "a b", "--target", written.substr(0, written.size() - 1)}));
   REQUIRE(drawn({run, "--prompt", "a b", "--target", ""}).at("queries") == json({"<end>"}));
+  // Of a translation that does not end, 64 tokens are drawn.
+  std::string lines, target = "one";
+  for (int i = 1; i < 79; ++i) target += " one";
+  for (int i = 0; i < 20; ++i) lines += "a b\t" + target + "\n";
+  const std::string endless = folder / "endless";
+  require_ok(run_maki({"train",           folder.write("endless.tsv", lines),
+                       "--model",         "seq2seq",
+                       "--tokenizer",     "word",
+                       "--out",           endless,
+                       "--n-layer",       "1",
+                       "--n-head",        "2",
+                       "--n-embd",        "16",
+                       "--block-size",    "80",
+                       "--batch-size",    "4",
+                       "--max-steps",     "20",
+                       "--learning-rate", "0.01",
+                       "--warmup-steps",  "0",
+                       "--dropout",       "0"}));
+  const Finished cut = require_ok(run_maki({"attend", endless, "--prompt", "a b", "--json"}));
+  REQUIRE(cut.err == "translation: " + target.substr(0, 64 * 4 - 1) + "\n");
+  REQUIRE(json::parse(cut.out).at("queries").size() == 65);
   require_refused(run_maki({"attend", run, "--prompt", "a b", "--kind", "crss"}), 2,
                   {"kind: must be", "crss", "cross"});
 }

@@ -1,5 +1,7 @@
 // maki bench: its numbers are consistent, a wrong result is never timed, and invalid options are rejected. No test
 // depends on how fast anything is.
+#include "train/app/verbs/bench.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -68,6 +70,8 @@ TEST_CASE("bench measures a step: its numbers are positive, finite, and agree wi
   REQUIRE(value("gflop_per_step") == Approx(1e-9 * tokens * (6 * parameters + 12 * 4 * 128 * 64)));
   REQUIRE(value("tokens_per_second") * value("ms_per_step") == Approx(1e3 * tokens));
   REQUIRE(value("gflop_per_second") * value("ms_per_step") == Approx(1e3 * value("gflop_per_step")));
+  for (const char* const key : {"peak_gflop_per_second", "peak_gflop_per_second_of_one", "copy_gigabytes_per_second"})
+    REQUIRE(value(key) < 1e6);  // no number of operations or bytes
   const json quartiles = facts.at("ms_per_step_quartiles");
   REQUIRE(quartiles.at(0).get<double>() <= value("ms_per_step"));
   REQUIRE(quartiles.at(1).get<double>() >= value("ms_per_step"));
@@ -171,8 +175,26 @@ TEST_CASE("bench measures the described model, and prints the result as text") {
   INFO(text.err);
   REQUIRE(text.exit_code == 0);
   REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, width 16, 3 x 8 tokens, vocabulary of 19"));
-  for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update"})
+  for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update",
+                           " ms (median of 2 steps; the middle half: ", " parameters and 24 tokens: "})
     REQUIRE_THAT(text.out, ContainsSubstring(word));
+}
+
+TEST_CASE("a machine is described with its rates in units of a thousand million") {
+  Machine machine{.product_unit = ProductUnit::multiply_adds,
+                  .multiply_add_flop_per_second = 456e9,
+                  .peak_flop_per_second = 456e9,
+                  .peak_flop_per_second_one_thread = 228e9,
+                  .copy_bytes_per_second = 21e9};
+  REQUIRE_THAT(
+      describe(machine, Precision::float32),
+      Catch::Matchers::EndsWith(": peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"));
+  machine.product_unit = ProductUnit::amx_tiles;
+  machine.peak_flop_per_second = 3000e9;
+  machine.peak_flop_per_second_one_thread = 1500e9;
+  REQUIRE_THAT(describe(machine, Precision::float32),
+               Catch::Matchers::EndsWith(": peak 3000 GFLOP/s for products on AMX tiles (1500 on one thread), 456 "
+                                         "GFLOP/s for other multiply-adds, copies at 21.0 GB/s"));
 }
 
 TEST_CASE("the workloads of bench are those of the published comparisons") {
@@ -282,6 +304,9 @@ TEST_CASE("bench generate measures tokens") {
           Approx(facts.at("ms_to_read_weights").get<double>() / facts.at("ms_per_token").get<double>()));
   const double parameters = 19 * 16 + 2 * (12 * 16 * 16 + 2 * 16) + 16;
   REQUIRE(facts.at("weight_bytes").get<double>() == 4 * parameters);
+  REQUIRE(facts.at("read_gigabytes_per_second").get<double>() * facts.at("ms_to_read_weights").get<double>() ==
+          Approx(1e-6 * 4 * parameters));
+  REQUIRE(facts.at("block_size") == 8);
 }
 
 TEST_CASE("bench generate reads weights of 8 bits") {
@@ -302,6 +327,8 @@ TEST_CASE("bench compares teams of threads") {
     REQUIRE(teams.at(i).at("threads") == std::array{1, 2, 3}.at(i));
     require_positive(teams.at(i), {"ms_per_step", "efficiency", "share_of_peak"});
     REQUIRE(teams.at(i).at("share_of_peak") < 1e6);  // a share, and no number of operations
+    const auto ms = [&](std::size_t team) { return teams.at(team).at("ms_per_step").get<double>(); };
+    REQUIRE(teams.at(i).at("efficiency").get<double>() == Approx(ms(0) / ms(i) / static_cast<double>(i + 1)));
   }
 }
 

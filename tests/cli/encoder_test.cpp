@@ -2,9 +2,12 @@
 #include "nn/models/encoder.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "tests/catch.h"
 #include "tests/cli/json_lines.h"
@@ -256,6 +259,18 @@ TEST_CASE("classify gives each text of the command line or of standard input its
   REQUIRE(answers.ends_with("\ttape reel 1\n"));
   REQUIRE_THAT(answers, ContainsSubstring("\tmaki reel 1\nribbon\t"));
   REQUIRE(require_ok(run_maki({"classify", run}, {.input = "maki reel 1\r\ntape reel 1"})).out == answers);
+  // After an interrupt at most the line that is being read is answered.
+  RunOptions interrupted;
+  interrupted.input = "maki reel 1\n";
+  interrupted.input_stays_open = true;
+  interrupted.output_file = folder / "answers";
+  interrupted.meanwhile = [&](pid_t process) {
+    for (int i = 0; i < 60000 && text_so_far(interrupted.output_file).empty(); ++i) usleep(1000);
+    kill(process, SIGINT);
+    std::ofstream(fmt::format("/proc/{}/fd/0", process)) << "tape reel 1\nmaki reel 2\n";
+  };
+  REQUIRE(run_maki({"classify", run}, interrupted).exit_code == 130);
+  REQUIRE(answers.starts_with(read_text(interrupted.output_file)));
   const json facts = json::parse(require_ok(run_maki({"classify", run, "maki reel 1", "--json"})).out);
   const json& probabilities = facts.at("probabilities");
   REQUIRE(facts.at("label") == "film");

@@ -81,7 +81,8 @@ TEST_CASE("every help text is complete in itself, and its values have types and 
   for (const char* const words :
        {"--learning-rate RATE peak learning rate [0.001]", "--norm-epsilon NUMBER", "[1e-5]", "--position-base NUMBER",
         "rotary positions [10000]", "--n-layer N", "--dropout PROBABILITY", "-o,--out DIR", "--freeze GLOB",
-        "--task next_token|translate|masked|classify task to learn", "[0.95 for muon, else 0]"}) {
+        "--force begin even if", "--task next_token|translate|masked|classify task to learn",
+        "[0.95 for muon, else 0]"}) {
     INFO(words);
     REQUIRE(train.find(words) != std::string::npos);
   }

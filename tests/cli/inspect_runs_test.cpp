@@ -78,6 +78,7 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   REQUIRE(lines[3].starts_with("step "));
   REQUIRE(lines[1].find('2') == lines[0].find(a));
   REQUIRE(lines[1].find('1') == lines[0].find(b));
+  for (const std::string& line : lines) REQUIRE((line.empty() || (line.back() != ' ' && line.back() != '\0')));
   REQUIRE(std::ranges::find(lines, "equal in all of them:") != lines.end());
   const nlohmann::json facts = nlohmann::json::parse(run_maki({"inspect", a, b, "--json"}).out);
   REQUIRE(facts["differences"] == nlohmann::json{"n_layer", "seed"});

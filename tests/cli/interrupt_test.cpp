@@ -45,6 +45,29 @@ TEST_CASE("an interrupt takes effect while standard input is read") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "other"));
 }
 
+TEST_CASE("an interrupt ends a text that is being generated, and what was written of it is reported") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall));
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunOptions options;
+    options.output_file = folder / fmt::format("out-{}", signal);
+    options.meanwhile = [&](pid_t process) {
+      for (int i = 0; i < 60000 && text_so_far(options.output_file).size() < 100; ++i) usleep(1000);
+      kill(process, signal);
+    };
+    const Finished finished =
+        run_maki({"generate", run, "--prompt", "the", "--max-tokens", "1000000000", "-n", "2"}, options);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 128 + signal);
+    REQUIRE_THAT(finished.err, ContainsSubstring(" tokens per second\n") && !ContainsSubstring("maki: "));
+    const std::string text = read_text(options.output_file);
+    REQUIRE(text.starts_with("the"));
+    REQUIRE(text.size() >= 100);
+    REQUIRE_THAT(text, !ContainsSubstring("---"));  // the second text is not begun
+  }
+}
+
 TEST_CASE("an interrupt ends gradcheck") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     require_interrupted(run_maki({"gradcheck", "--n-layer", "24"}, interrupted_by(signal)), signal);

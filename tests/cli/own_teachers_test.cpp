@@ -121,6 +121,11 @@ TEST_CASE("a resume that asks for another teacher is recorded before that teache
   const std::string run = all.folder / "run";
   const Arguments train = Arguments{"train", all.corpus, "--max-steps", "4"} + all.options;
   require_ok(run_maki(train + Arguments{"--out", run, "--teacher", "@own:4"}));
+  // What config.toml cannot store is refused before a checkpoint is moved.
+  const std::string odd = all.folder.write("caf\xe9.txt", small_text());
+  require_refused(run_maki({"train", "--resume", run, odd, "--checkpoint", "0", "--teacher", "@own:25"}), 3,
+                  {"must be valid UTF-8"});
+  REQUIRE(std::filesystem::exists(checkpoint(run, 4)));
   run_maki({"train", "--resume", run, "--checkpoint", "0", "--teacher", "@own:25"},
            interrupting(run + "/teacher-1", 20));
   REQUIRE_THAT(read_bytes(run + "/config.toml"), ContainsSubstring("'@own:25'"));

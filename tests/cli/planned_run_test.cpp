@@ -76,6 +76,7 @@ TEST_CASE("a time limit is refused beside what it would contradict") {
   refused({"--minutes", "soon"}, {"minutes: ", "soon"});
   refused({"--minutes", "5d"}, {"minutes: ", "5d"});
   refused({"--minutes", "0s"}, {"minutes: ", "0.6"});
+  refused({"--minutes", "1667h"}, {"minutes: must be between ", "1666.6", "got 1667"});
   refused({"--max-steps", "5", "--explain"}, {"explain: "});
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "1"} + kSmall));
   require_refused(run_maki({"train", "--resume", run, "--minutes", "1"}), 2, {"minutes: ", "--max-steps"});
@@ -137,7 +138,10 @@ TEST_CASE("a plan for several ranks shows what each of them has, and how many pa
   REQUIRE_FALSE(facts({}).contains("useful_ranks"));
   REQUIRE(facts({"--ranks", "2", "--grad-accum", "8", "--latency", "0", "--bandwidth", "1e6"}).at("useful_ranks") == 2);
   const Finished text = require_ok(run_maki(plan + Arguments{"--ranks", "6"} + slow));
-  REQUIRE_THAT(text.out, ContainsSubstring("It pays to start 1 rank;") && ContainsSubstring("efficiency"));
+  REQUIRE_THAT(text.out, ContainsSubstring("It pays to start 1 rank;") && ContainsSubstring("efficiency") &&
+                             !ContainsSubstring("n-gram tables"));
+  REQUIRE_THAT(require_ok(run_maki(plan + Arguments{"--ranks", "2", "--ngram-orders", "2"})).out,
+               ContainsSubstring("The rows of n-gram tables, which ranks send as well, are not counted.\n"));
   require_refused(run_maki(plan + Arguments{"--latency", "3"}), 2, {"--latency: ", "--ranks"});
   for (const Arguments& wrong : {Arguments{"--ranks", "0"},
                                  {"--ranks", "65537"},
@@ -193,11 +197,23 @@ TEST_CASE("every model and task has a time limit, and a run with given weights a
   };
   REQUIRE_THAT(trained("classify", {labelled, "--model", "encoder", "--task", "classify"}),
                ContainsSubstring(", accuracy "));
-  REQUIRE_THAT(trained("translate", {parallel, "--model", "seq2seq"}), ContainsSubstring("1 layer of width 64"));
+  // Size and length are planned one after the other.
+  REQUIRE_THAT(trained("translate", {parallel, "--model", "seq2seq", "--explain"}),
+               ContainsSubstring("1 layer of width 64") &&
+                   ContainsSubstring("\nplan   n_layer 1, n_embd 64, batch_size 32: for ") &&
+                   ContainsSubstring(": the learning rate falls to 0 at the end of the time\n"));
+  REQUIRE_THAT(read_text(folder / "translate/metrics.jsonl"),
+               ContainsSubstring("\"1 layer of width 64 on ") && !ContainsSubstring("plan   "));
   trained("masked", {text, "--model", "encoder", "--block-size", "16"});
   trained("xl", {text, "--model", "transformer-xl", "--block-size", "16"});
   trained("base", {text});
   trained("tuned", {text, "--init-from", folder / "base"});
   trained("adapted", {text, "--init-from", folder / "base", "--lora-rank", "2"});
   trained("frozen", {text, "--init-from", folder / "base", "--freeze", "wte*"});
+  // Weights that have learned already need small steps.
+  for (const char* const name : {"base", "tuned", "adapted", "frozen"}) {
+    INFO(name);
+    REQUIRE((read_text(folder / name + "/config.toml").find("\nlearning_rate = 0.0003 ") != std::string::npos) ==
+            (name == std::string("tuned") || name == std::string("frozen")));
+  }
 }

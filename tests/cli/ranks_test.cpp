@@ -324,6 +324,26 @@ TEST_CASE("ranks: CPUs of one arithmetic train together, and no others") {
   }
 }
 
+TEST_CASE("ranks: all must have the same version of the program") {
+  if (!has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  std::string version = require_ok(run_maki({"--version"})).out;
+  version.pop_back();
+  const std::string changed = "Maki" + version.substr(4);
+  std::string program = read_bytes(MAKI_BINARY);
+  const std::size_t at = program.find(version);
+  REQUIRE(at != std::string::npos);
+  program.replace(at, changed.size(), changed);
+  const std::filesystem::path other = folder.write("maki", program), module = "maki-mpi.so";
+  std::filesystem::permissions(other, std::filesystem::perms::owner_all);
+  std::filesystem::create_symlink(std::filesystem::path(MAKI_BINARY).parent_path() / module, folder / module.string());
+  require_one_sentence(
+      run_maki(new_run(corpus, run, kSmall), on_ranks(2, "test $rank = 0 || exec '" + other.string() + "' \"$@\"")), 2,
+      {"must run the same version", "rank 0", version + ",", "rank 1", changed + ";"});
+  REQUIRE_FALSE(std::filesystem::exists(run));
+}
+
 TEST_CASE("ranks: what no team can do is refused in a sentence") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

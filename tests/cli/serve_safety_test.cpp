@@ -114,6 +114,11 @@ TEST_CASE("a server on another address wants its token", "[serve_safety_test]") 
       REQUIRE(status_with(port, "", path) == 401);
       REQUIRE(status_with(port, "Authorization: Bearer " + token.substr(1) + "\r\n", path) == 401);
       REQUIRE(status_with(port, "Authorization: Bearer " + token + "x\r\n", path) == 401);
+      for (const std::size_t at : {std::size_t{0}, token.size() - 1}) {  // of the same length
+        std::string other = token;
+        other[at] = other[at] == '0' ? '1' : '0';
+        REQUIRE(status_with(port, "Authorization: Bearer " + other + "\r\n", path) == 401);
+      }
       REQUIRE(status_with(port, "Authorization: " + token + "\r\n", path) == 401);
     }
     REQUIRE(status_with(port, "Authorization: Bearer " + token + "\r\n") == 200);

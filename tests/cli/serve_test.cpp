@@ -98,6 +98,15 @@ TEST_CASE("stop strings, prompts of tokens and several prompts", "[serve_test]")
     REQUIRE(answer.at("usage").at("completion_tokens") ==
             stopped.at("tokens").get<int>() + other.at("tokens").get<int>());
 
+    // What was held back for a stop string of which only the beginning occurs is part of the text in the end.
+    json held = body;
+    held["prompt"] = "and ";
+    held["max_tokens"] = 20;
+    held["stop"] = nullptr;
+    const std::string whole = complete(port, held).json().at("choices").at(0).at("text");
+    held["stop"] = whole.substr(17) + "#";
+    REQUIRE(complete(port, held).json().at("choices").at(0).at("text") == whole);
+
     body["echo"] = true;
     body["logprobs"] = 0;
     body["max_tokens"] = 0;

@@ -28,7 +28,23 @@ TEST_CASE("one letter is enough: -o is --out, and -q prints nothing but the last
   const std::string help = require_ok(run_maki({"train", "--help"})).out;
   for (const char* const option : {"-o,--out ", "-q,--quiet", "-n,--max-steps "})
     REQUIRE_THAT(help, ContainsSubstring(option));
-  REQUIRE(help.find("Common options:") < help.find("Model ("));
+  // An option stands under the last title before it.
+  const std::vector<std::string> titles = {"\nCommon options:\n", "\nModel (", "\nTraining (", "\nRun ("};
+  for (const auto& [option, title] : {std::pair{"--n-layer", 0},
+                                      {"--learning-rate", 0},
+                                      {"-o,--out", 0},
+                                      {"--config", 0},
+                                      {"--resume", 0},
+                                      {"--ffn-width", 1},
+                                      {"--dropout", 2},
+                                      {"--momentum", 2},
+                                      {"--keep-last", 3}}) {
+    INFO(option);
+    const std::size_t at = help.find(std::string("\n  ") + option + " ");
+    REQUIRE(at != std::string::npos);
+    for (std::size_t i = 0; i < titles.size(); ++i)
+      REQUIRE((help.find(titles[i]) < at) == (static_cast<int>(i) <= title));
+  }
 }
 
 TEST_CASE("a run that would need more memory than there is is refused with the figures, and nothing of it is made") {

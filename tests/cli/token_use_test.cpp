@@ -112,6 +112,12 @@ TEST_CASE("generation stops at the tokens that the model directory names, and an
   for (const int id : {261, 262}) REQUIRE(end_of(several, id) == "end of text");
   REQUIRE(end_of(several, 260) == "length");
   REQUIRE(exported(several, "generation_config.json").at("eos_token_id") == json{261, 262});
+  const auto tokenizer_of = [](const std::string& run) {
+    return json::parse(require_ok(run_maki({"tokenizer", "inspect", run, "--json"})).out);
+  };
+  REQUIRE(tokenizer_of(several).at("ends") == json{261, 262});
+  REQUIRE(tokenizer_of(several).at("end_of_text") == 261);
+  REQUIRE_FALSE(tokenizer_of(one).contains("ends"));
   // Trained further, a model keeps what it came with.
   const std::string tuned = directory.folder / "tuned";
   require_ok(

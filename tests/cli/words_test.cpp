@@ -30,6 +30,8 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
   REQUIRE(said({"xyzzy"}) == "maki: xyzzy: unknown verb; must be one of " + kVerbs + "\n");
   REQUIRE(said({"train", "--learning-rte=3"}) ==
           "maki: --learning-rte: unknown option; the nearest is --learning-rate; see maki train --help\n");
+  REQUIRE(said({"train", "x", "--outt=y"}) ==
+          "maki: --outt: unknown option; the nearest is --out; see maki train --help\n");
   REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: unknown option; see maki train --help\n");
   REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
   REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
@@ -165,6 +167,8 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
   require_refused(run_maki(train + Arguments{"--epochs", "1", "--max-steps", "2"}), 2,
                   {"epochs: ", "--max-steps", "omit"});
   require_refused(run_maki(train + Arguments{"--epochs", "1", "--minutes", "1"}), 2, {"epochs: ", "--minutes", "omit"});
+  require_refused(run_maki(train + Arguments{"--epochs", "1000000000"}), 2,
+                  {"epochs: are at most ", " steps; got 1000000000, which are ", "; use fewer"});
   REQUIRE_FALSE(std::filesystem::exists(run));
   REQUIRE_THAT(require_ok(run_maki(train + Arguments{"--num_epochs", "1"})).err, ContainsSubstring("run    30 steps"));
   const std::string steps = folder / "steps", passes = folder / "passes";

@@ -177,6 +177,14 @@ TEST_CASE("a run returns to an earlier checkpoint: the same end, and what came a
     REQUIRE(contains(refused.err, words));
   }
   REQUIRE(run_maki({"train", run.corpus, "--checkpoint", "5"}).exit_code == 2);
+  // What config.toml cannot store is refused before a checkpoint is moved.
+  const std::string odd = folder.write("caf\xe9.txt", small_text());
+  const Finished refused = run_maki({"train", "--resume", run.path, odd, "--checkpoint", "6", "--max-steps", "8"});
+  INFO(refused.err);
+  REQUIRE(refused.exit_code == 3);
+  REQUIRE(contains(refused.err, "must be valid UTF-8"));
+  REQUIRE_FALSE(std::filesystem::exists(run.path + "/abandoned-3"));
+  REQUIRE(std::filesystem::exists(checkpoint(run.path, 7)));
 }
 
 TEST_CASE("a state that is not finite is never saved, and the last good one is named") {

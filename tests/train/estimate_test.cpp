@@ -4,6 +4,7 @@
 #include "autograd/core/storage.h"
 #include "data/io/os.h"
 #include "tests/train/averaging_model.h"
+#include "tests/train/captured_stderr.h"
 #include "tests/train/text_trainer.h"
 #include "train/app/describe_run.h"
 #include "train/app/progress.h"
@@ -158,6 +159,26 @@ TEST_CASE("too little memory is an error that names what lowers the largest part
                       ContainsSubstring(fmt::format("available; lower --block-size (now {})", config.block_size)));
   REQUIRE_THROWS_WITH(require_memory(config, weights, /*force=*/false),
                       ContainsSubstring(fmt::format("lower --n-embd (now {})", config.n_embd)));
+}
+
+TEST_CASE("too little memory is a warning with --force, and enough memory is not mentioned") {
+  MemoryNeed need;
+  need.values = std::int64_t{1} << 60;
+  const Config config;
+  REQUIRE_THROWS_WITH(require_memory(config, need, /*force=*/false),
+                      Catch::Matchers::EndsWith(", or try it with --force"));
+  const std::string said = written_to_stderr([&] { require_memory(config, need, /*force=*/true); });
+  REQUIRE(said.starts_with(
+      "warning: memory: about 1152921504.6 GB of memory are needed (weights 1152921504.6 GB), but only "));
+  REQUIRE(said.ends_with(
+      fmt::format(" are available; lower --n-embd (now {}) or --n-layer (now {})\n", config.n_embd, config.n_layer)));
+  Config tables;
+  tables.ngram_orders = {2};
+  tables.ngram_rows = 500;
+  REQUIRE_THROWS_WITH(require_memory(tables, need, /*force=*/false),
+                      ContainsSubstring(", or --ngram-rows (now 500), or try it"));
+  need.values = 1;
+  REQUIRE(written_to_stderr([&] { require_memory(config, need, /*force=*/false); }).empty());
 }
 
 TEST_CASE("sizes beyond any machine are estimated without allocating memory") {

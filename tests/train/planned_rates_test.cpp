@@ -1,6 +1,9 @@
 // The learning rates of plans.
 #include "tests/catch.h"
+#include "tests/train/every_small_model.h"
 #include "tests/train/made_up_machine.h"
+#include "tests/train/small_data.h"
+#include "train/loop/language_model_task.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -13,4 +16,25 @@ TEST_CASE("a plan's learning rate is lower for a wider network") {
   REQUIRE(rate("64") == 8e-3);
   REQUIRE(rate("128") == 4e-3);
   REQUIRE(rate("256") == 2e-3);
+}
+
+TEST_CASE("weights that have learned already are planned small steps, unless adapters learn on top of them") {
+  Config config = small_model_config("gpt");
+  config.val_fraction = 0;
+  const Dataset data = dataset_of(seeded_text(400, "abcdef"), config);
+  const LanguageModelTask task(config, data);
+  const auto planned = [&](const PlanRequest& request) {
+    Machine machine;
+    return plan_length(request, task, machine).config;
+  };
+  PlanRequest request{.text = {}, .seconds = 60, .config = config};
+  const Config first = planned(request);
+  REQUIRE(first.learning_rate == config.learning_rate);
+  REQUIRE(first.schedule == "linear");
+  REQUIRE(first.min_lr == 0);
+  request.has_weights = true;
+  REQUIRE(planned(request).learning_rate == 3e-4);
+  REQUIRE(planned(with(request, {{"learning_rate", "0.002"}})).learning_rate == 0.002);
+  request.config.lora_rank = 2;
+  REQUIRE(planned(request).learning_rate == config.learning_rate);
 }

@@ -3,14 +3,20 @@
 #include "train/loop/translation_task.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "data/dataset/window_batches.h"
 #include "data/io/utf8.h"
 #include "tests/files.h"
 #include "tests/train/every_small_model.h"
+#include "tests/train/small_checkpoint.h"
+#include "train/app/interrupt.h"
 #include "train/app/report.h"
+#include "train/app/verbs/generate.h"
 #include "train/loop/bleu.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/tasks.h"
@@ -283,4 +289,27 @@ TEST_CASE("a sample shows a source of the validation data, its translation and t
   REQUIRE_FALSE(run.task->sample(run.trainer.model(), 0, 0, [] { return true; }));
   Learned all(translation_config({{"val_fraction", "0"}}), 1);
   REQUIRE(all.task->sample(all.trainer.model(), 0, 0, {}).value().starts_with("ichi ni san\n→ "));
+}
+
+TEST_CASE("an interrupt ends the translation of lines with the exit code of its signal, and without another answer") {
+  const TemporaryFolder folder;
+  Learned learned(translation_config(), /*steps=*/0);
+  CheckpointState state = learned.task->data_state();
+  state.config = learned.config;
+  Unsynced fs;
+  write_checkpoint(fs, folder / "run.maki", state, learned.trainer.store(), learned.trainer.optimizer());
+  const LoadedModel loaded(folder / "run.maki");
+  constexpr std::array kSignals = {SIGHUP, SIGINT, SIGTERM};
+  std::array<struct sigaction, 3> before{};
+  for (std::size_t i = 0; i < 3; ++i) sigaction(kSignals[i], nullptr, &before[i]);
+  install_interrupt_handlers();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const DeferInterrupts deferred;
+    std::raise(signal);
+    std::istringstream lines("ichi ni\nsan\n");
+    CHECK(translate_lines(loaded, lines, /*interactive=*/false, {}) == 128 + signal);
+    forget_interrupt();
+    CHECK(translate_lines(loaded, lines, /*interactive=*/false, {}) == 0);  // all lines have been read
+  }
+  for (std::size_t i = 0; i < 3; ++i) sigaction(kSignals[i], &before[i], nullptr);
 }
