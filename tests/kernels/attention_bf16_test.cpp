@@ -19,7 +19,7 @@ using kernels::on_every_unit;
 namespace {
 
 // Shapes of one panel and of several, whole heads and heads that are cut into pieces, rows that see less than seven
-// keys, no keys at all, masks, dropout, and heads that share their keys.
+// keys, no keys at all, masks, dropout, also of a masked part of a panel, and heads that share their keys.
 std::vector<AttentionCase> cases() {
   std::vector<AttentionCase> list = {
       {.batch = 2, .queries = 70, .keys = 70, .heads = 2, .head_size = 32, .causal = true},
@@ -31,19 +31,21 @@ std::vector<AttentionCase> cases() {
       {.queries = 20, .keys = 3, .heads = 1, .head_size = 40},
       {.batch = 2, .queries = 90, .keys = 130, .heads = 2, .head_size = 33, .causal = true},
       {.queries = 65, .keys = 65, .heads = 4, .head_size = 32, .causal = true, .kv_heads = 2},
-      {.queries = 576, .keys = 576, .heads = 1, .head_size = 16, .causal = true},
+      {.queries = 576, .keys = 576, .heads = 2, .head_size = 8, .causal = true},
       {.queries = 1, .keys = 80, .heads = 2, .head_size = 16},
       {.queries = 70, .keys = 70, .heads = 2, .head_size = 24, .causal = true},
   };
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i].scale = 0.3;
     list[i].seed = i + 1;
-    list[i].rounds_operands = true;
   }
   AttentionCase& masked = list[7];
   for (std::int64_t i = 0; i < masked.batch * masked.keys; ++i) masked.mask.push_back(i % 3 != 1 && i > 20);
   AttentionCase& late = list.back();  // its early rows are not in the first panel
   for (std::int64_t i = 0; i < late.keys; ++i) late.mask.push_back(i >= 40);
+  const std::vector<AttentionCase> later = late_key_cases();
+  list.insert(list.end(), later.begin(), later.end());
+  for (AttentionCase& c : list) c.rounds_operands = true;
   return list;
 }
 
@@ -254,6 +256,41 @@ TEST_CASE("a row of attention in bfloat16 depends on what it sees alone") {
       if (i / (2 * c.kv_width()) % 4 == 2) hidden.kv[at(i)] = std::numeric_limits<float>::quiet_NaN();
     }
     REQUIRE(same(run_attention(masked, hidden), wanted));
+  });
+}
+
+TEST_CASE("attention in bfloat16: NaN in a query or its gradient reaches no other row of y and dq") {
+  on_every_unit([] {
+    const AttentionCase c{
+        .queries = 100, .keys = 100, .heads = 1, .head_size = 40, .causal = true, .rounds_operands = true};
+    const AttentionInputs<float> in = draw_attention<float>(c);
+    const AttentionResult<float> clean = run_attention(c, in);
+    for (const std::int64_t token : {0, 5, 40, 99}) {
+      for (const bool in_query : {true, false}) {
+        INFO("token " << token << (in_query ? " of q" : " of dy"));
+        AttentionInputs<float> corrupted = in;
+        (in_query ? corrupted.q : corrupted.dy)[at(token * c.width() + 3)] = std::numeric_limits<float>::quiet_NaN();
+        AttentionResult<float> found = run_attention(c, corrupted);
+        REQUIRE(std::isnan(found.y[at(token * c.width() + 3)]) == in_query);
+        REQUIRE(std::isnan(found.dq[at(token * c.width() + 3)]));
+        for (const auto& [x, wanted] : {std::pair{&found.y, &clean.y}, {&found.dq, &clean.dq}}) {
+          std::copy_n(wanted->begin() + token * c.width(), c.width(), x->begin() + token * c.width());
+          REQUIRE(same(*x, *wanted));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("attention in bfloat16: a row of scores of −Inf is NaN, and among finite scores −Inf has no weight") {
+  on_every_unit([] {
+    const AttentionCase c{.keys = 70, .rounds_operands = true};
+    AttentionInputs<float> in = draw_attention<float>(c);
+    in.q[0] = 1;
+    for (std::size_t s = 0; s < 70; ++s) in.kv[2 * s] = -std::numeric_limits<float>::infinity();
+    REQUIRE(std::isnan(run_attention(c, in).y[0]));
+    in.kv[0] = 0;
+    REQUIRE(run_attention(c, in).y[0] == kernels::bf16_nearest(in.kv[1]));
   });
 }
 

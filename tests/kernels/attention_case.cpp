@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
-#include "autograd/core/storage.h"
+#include "tests/kernels/gemm_case.h"
 
 namespace maki::tests {
 namespace {
@@ -29,7 +28,43 @@ kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& str
 
 RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, RandomPurpose::dropout}; }
 
+// Numbers behind an output.
+constexpr std::ptrdiff_t kGuardSize = 16;
+template <class T>
+void add_guard(std::vector<T>& x) {
+  x.insert(x.end(), kGuardSize, T{-7});
+}
+template <class T>
+void take_guard(std::vector<T>& x) {
+  REQUIRE(std::count(x.end() - kGuardSize, x.end(), T{-7}) == kGuardSize);
+  x.erase(x.end() - kGuardSize, x.end());
+}
+
+// Calls body(scratch) with `size` elements of NaN.
+template <class T, class Body>
+void with_scratch(std::int64_t size, const Body& body) {
+  kernels::Scratch<T> scratch(size * static_cast<std::int64_t>(sizeof(T)));
+  body(scratch.data());
+  REQUIRE(scratch.guard_is_intact());
+}
+
 }  // namespace
+
+std::vector<AttentionCase> late_key_cases() {
+  std::vector<AttentionCase> cases = {
+      {.queries = 100, .keys = 100, .heads = 2, .head_size = 20, .causal = true},
+      {.batch = 2, .queries = 70, .keys = 200, .heads = 2, .head_size = 17, .causal = true, .dropout = 0.3},
+      {.queries = 90, .keys = 200, .heads = 2, .head_size = 8},
+  };
+  for (std::int64_t s = 0; s < 100; ++s) cases[0].mask.push_back(s >= 61);
+  for (std::int64_t s = 0; s < 400; ++s) cases[1].mask.push_back(s < 200 ? s >= 150 : s >= 390);
+  for (std::int64_t s = 0; s < 200; ++s) cases[2].mask.push_back(s == 70 || s == 71 || s == 140 || s == 199);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].scale = 0.3;
+    cases[i].seed = 100 + i;
+  }
+  return cases;
+}
 
 template <class T>
 AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
@@ -37,6 +72,7 @@ AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
   std::uint64_t call = 0;
   const auto fill = [&](std::vector<T>& x, std::int64_t n) {
     const RandomStream stream(c.seed, RandomPurpose::test, ++call);
+    x.reserve(at(n + 1));  // so that data() is not null if n is 0
     for (std::int64_t i = 0; i < n; ++i) {
       x.push_back(static_cast<T>(static_cast<float>(mean + stream.normal(static_cast<std::uint64_t>(i)))));
     }
@@ -61,24 +97,28 @@ AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T
   for (std::int64_t i = 0; i < c.batch * c.keys * 2 * kv_width; ++i) {
     if (i % (2 * kv_width) < kv_width ? add_dk : add_dv) out.dkv[at(i)] = add->dkv[at(i)];
   }
+  for (std::vector<T>* const x : {&out.y, &out.lse, &out.dq, &out.dkv}) add_guard(*x);
   const auto rows = [&](auto* data, std::int64_t tokens, std::int64_t columns) {
     using Element = std::remove_pointer_t<decltype(data)>;
     return kernels::HeadRows<Element>{data, columns, tokens * columns};
   };
   const auto q = rows(in.q.data(), c.queries, width), dy = rows(in.dy.data(), c.queries, width);
   const auto k = rows(in.kv.data(), c.keys, 2 * kv_width), v = rows(in.kv.data() + kv_width, c.keys, 2 * kv_width);
-  const std::size_t size =
-      at(std::max(kernels::attention_forward_scratch<T>(shape), kernels::attention_backward_scratch<T>(shape)));
-  const Storage memory(static_cast<std::int64_t>(size * sizeof(T)));
-  const std::span scratch(reinterpret_cast<T*>(memory.data()), size);
-  std::ranges::fill(scratch, nan);
-  kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), out.lse.data(), scratch.data());
-  if (in.dy.empty()) return out;
-  std::ranges::fill(scratch, nan);
-  kernels::attention_backward<T>(
-      shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy, out.lse.data(),
-      {out.dq.data(), width, c.queries * width, add_dq}, {out.dkv.data(), 2 * kv_width, c.keys * 2 * kv_width, add_dk},
-      {out.dkv.data() + kv_width, 2 * kv_width, c.keys * 2 * kv_width, add_dv}, scratch.data());
+  T* const lse = c.wants_lse ? out.lse.data() : nullptr;
+  with_scratch<T>(kernels::attention_forward_scratch<T>(shape), [&](T* scratch) {
+    kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), lse, scratch);
+  });
+  if (!in.dy.empty() || c.queries == 0) {
+    T *const dq = c.wants_dq ? out.dq.data() : nullptr, *const dk = c.wants_dkv ? out.dkv.data() : nullptr;
+    const std::int64_t kv_batch = c.keys * 2 * kv_width;
+    with_scratch<T>(kernels::attention_backward_scratch<T>(shape), [&](T* scratch) {
+      kernels::attention_backward<T>(shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy,
+                                     lse, {dq, width, c.queries * width, add_dq}, {dk, 2 * kv_width, kv_batch, add_dk},
+                                     {dk == nullptr ? nullptr : dk + kv_width, 2 * kv_width, kv_batch, add_dv},
+                                     scratch);
+    });
+  }
+  for (std::vector<T>* const x : {&out.y, &out.lse, &out.dq, &out.dkv}) take_guard(*x);
   return out;
 }
 

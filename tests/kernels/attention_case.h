@@ -23,6 +23,8 @@ struct AttentionCase {
   std::uint64_t seed = 0;
   std::int64_t kv_heads = 0;     // 0: heads
   bool rounds_operands = false;  // to bfloat16
+  bool wants_dq = true, wants_dkv = true;
+  bool wants_lse = true;  // false only without dy
 
   std::int64_t width() const { return heads * head_size; }
   std::int64_t kv_width() const { return (kv_heads == 0 ? heads : kv_heads) * head_size; }
@@ -47,10 +49,14 @@ struct AttentionAdds {
   bool dq = true, dk = true, dv = true;
 };
 
+/// Cases whose early rows (attention.h) see keys of later blocks than the first one.
+std::vector<AttentionCase> late_key_cases();
+
 template <class T>
 AttentionInputs<T> draw_attention(const AttentionCase& c, double mean = 0);
-/// Runs the kernels on outputs that contain NaN beforehand. If `add` is given, the gradients that `adds` selects
-/// contain its values instead and are added to. Without dy only the forward kernel runs.
+/// Runs the kernels on outputs that contain NaN beforehand, and requires that they write nothing behind them, nor
+/// behind their scratch. If `add` is given, the gradients that `adds` selects contain its values instead and are added
+/// to. Without dy only the forward kernel runs.
 template <class T>
 AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in,
                                  const AttentionResult<T>* add = nullptr, const AttentionAdds& adds = {});

@@ -127,6 +127,13 @@ TEST_CASE("attention: forward and backward equal the plain reference") {
   REQUIRE(std::min({masked, dropped, long_ones}) >= 5);
 }
 
+TEST_CASE("attention: rows that see few keys, some of them of later blocks, equal the plain reference") {
+  for (const AttentionCase& c : late_key_cases()) {
+    INFO(describe_case(c));
+    require_reference_on_every_target(c);
+  }
+}
+
 TEST_CASE("attention: queries in a call of their own have the bits that they have in the full causal forward") {
   on_every_target([] {
     for (const std::int64_t head_size : {1, 5, 16, 32, 33, 80}) {
