@@ -52,12 +52,12 @@ struct Start {
 
 struct TaskStart {
   std::string config, corpus_hash;
-  bool prepared = false, finds_specials = false, one_tokenizer = false;
+  bool finds_specials = false, one_tokenizer = false;
   std::string target, source;  // tokenizers in their saved form; empty: a new one is learned
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(config, corpus_hash, prepared, finds_specials, one_tokenizer, target, source);
+    archive(config, corpus_hash, finds_specials, one_tokenizer, target, source);
   }
 };
 
@@ -173,7 +173,6 @@ std::unique_ptr<Task> make_shared_task(Config config, const Corpus& corpus, cons
   const auto saved = [](const auto& tokenizer) { return tokenizer ? tokenizer->save() : std::string(); };
   announce(Announcement::task, TaskStart{.config = to_toml(config),
                                          .corpus_hash = corpus.hash,
-                                         .prepared = corpus.prepared != nullptr,
                                          .finds_specials = finds_specials,
                                          .one_tokenizer = tokenizers.target == tokenizers.source,
                                          .target = saved(tokenizers.target),

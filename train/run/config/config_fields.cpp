@@ -167,7 +167,8 @@ std::vector<Field> make_fields() {
               "is filled up; needs a text of documents")
           .only("task", tasks_where(&TaskRule::predicts_next), "false")
           .except("model", {"transformer-xl"}, "false"),
-      boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of self-attention in every head (RMS norm)")
+      boolean("qk_norm", model, &C::qk_norm,
+              "normalize the queries and keys of self-attention in every head (RMS norm)")
           .except("model", {"transformer-xl"}, "false"),
       number("conv_width", model, &C::conv_width, 0, kMaxConvWidth,
              "width in tokens of a short causal convolution before attention and feed-forward, at least 2; 0: none")
