@@ -63,6 +63,22 @@ TEST_CASE("a document begins with the end of the one before and is cut from its 
   REQUIRE(sequences.filling() == 1 - 10.0 / 12);
 }
 
+TEST_CASE("the ends of documents in a long text are found wherever they are") {
+  constexpr std::int64_t kTokens = 10'000;  // ends are looked for in 4,096 tokens at a time, from the second token on
+  for (const std::vector<std::int64_t>& ends :
+       {std::vector<std::int64_t>{4096, 4097, 8192, 8193, 9998}, {4095, 8191}, {5000}}) {
+    std::vector<std::int32_t> tokens(kTokens, 1);
+    for (const std::int64_t end : ends) tokens[static_cast<std::size_t>(end)] = kEnd;
+    const DocumentSequences sequences(tokens, kEnd, kTokens);
+    REQUIRE(sequences.count() == std::ssize(ends) + 1);
+    for (std::int64_t i = 0; i < sequences.count(); ++i) {
+      const std::int64_t begin = i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)];
+      const std::int64_t next = i < std::ssize(ends) ? ends[static_cast<std::size_t>(i)] : kTokens - 1;
+      REQUIRE((sequences[i].start == begin && sequences[i].length == next - begin));
+    }
+  }
+}
+
 TEST_CASE("without an end of text, documents are pieces, and an end in front of the first one is its beginning") {
   const std::vector<std::int32_t> tokens{kEnd, 1, 2, 3, 4, 5, 6};
   const std::vector<std::int64_t> joins{3, 4};

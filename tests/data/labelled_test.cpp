@@ -91,7 +91,11 @@ TEST_CASE("a header, swapped columns, and labels that differ in spaces alone are
   std::string swapped;
   for (int i = 0; i < 50; ++i) swapped += (i % 2 == 0 ? "good\tline " : "bad\tline ") + std::to_string(i % 49) + "\n";
   REQUIRE_THAT(message_of(swapped, options), ContainsSubstring("they seem to be swapped"));
-  REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\nnice\tgood \n", options), ContainsSubstring("remove the spaces"));
+  for (const char* const again : {"good ", " good", "  good "}) {
+    REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\nnice\t" + std::string(again) + "\n", options),
+                 ContainsSubstring("there are several of \"good\"; remove the spaces"));
+  }
+  REQUIRE_THAT(message_of("fine\t \nawful\t  \n", options), ContainsSubstring("there are several of \"\""));
 }
 
 TEST_CASE("bad labelled text is refused with the line") {

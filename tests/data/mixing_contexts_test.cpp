@@ -55,18 +55,19 @@ using Contexts = std::vector<std::size_t>;
 }  // namespace
 
 TEST_CASE("traits of tokens: kinds of last characters, words, lines, and words without capitals") {
-  const ListedTokens tokens(
-      {"The", " the", "the", ", ", "。", "、", "ひらがな", "カ", "漢", "7", "a\n", "\xE3", "\x81", "É", "é"});
+  const ListedTokens tokens({"The", " the", "the", ", ", "。", "、", "ひらがな", "カ", "漢", "7", "a\n", "\xE3", "\x81",
+                             "É", "é", "ゟ", "゠", "ヿ", "!"});
   const std::vector<TokenTraits> traits = traits_of_tokens(tokens);
   using enum CharacterKind;
-  const CharacterKind kinds[] = {lower,  lower, lower,   space,  stop,   comma, hiragana, katakana,
-                                 letter, digit, newline, letter, letter, upper, lower};
+  const CharacterKind kinds[] = {lower,   lower,  lower,  space, stop,  comma,    hiragana, katakana, letter, digit,
+                                 newline, letter, letter, upper, lower, hiragana, katakana, katakana, other};
   for (std::size_t i = 0; i < traits.size(); ++i) {
     INFO(tokens.bytes(static_cast<std::int32_t>(i)));
+    const bool mark = (i >= 3 && i <= 5) || i == 16 || i == 18;
     REQUIRE(traits[i].kind == kinds[i]);
     REQUIRE(traits[i].ends_line == (i == 10));
-    REQUIRE(traits[i].begins_in_word == (i != 1 && i != 3 && i != 4 && i != 5));
-    REQUIRE(traits[i].ends_in_word == (i != 3 && i != 4 && i != 5 && i != 10));
+    REQUIRE(traits[i].begins_in_word == (i != 1 && !mark));
+    REQUIRE(traits[i].ends_in_word == (i != 10 && !mark));
   }
   REQUIRE(traits[0].folded == traits[1].folded);
   REQUIRE(traits[1].folded == traits[2].folded);

@@ -12,3 +12,14 @@ TEST_CASE("short numbers have no sign and no zeros in their exponent that say no
   REQUIRE(short_number(1e20) == "1e20");
   REQUIRE(short_number(-3e300) == "-3e300");
 }
+
+TEST_CASE("thousands are separated by commas, and nouns agree with their number") {
+  REQUIRE(with_separators(0) == "0");
+  REQUIRE(with_separators(999) == "999");
+  REQUIRE(with_separators(1000) == "1,000");
+  REQUIRE(with_separators(-123456) == "-123,456");
+  REQUIRE(with_separators(-1234567) == "-1,234,567");
+  REQUIRE(pluralize(0, "token") == "0 tokens");
+  REQUIRE(pluralize(1, "batch") == "1 batch");
+  REQUIRE(pluralize(1200, "batch") == "1,200 batches");
+}

@@ -258,6 +258,12 @@ TEST_CASE("beam search: options out of range and logits that are not numbers are
   const std::unique_ptr<State> state = small.wrapped.start(2, source);
   REQUIRE_THROWS_WITH(beam_search(small.wrapped, *state, zeros({3, 1}, DType::int32), {.max_tokens = 3}),
                       ContainsSubstring("[2, t]"));
+  // Of nine tokens, two were read, and the prompt has three. The last one that is found is not read.
+  small.wrapped.next_logits(zeros({2, 2}, DType::int32), *state);
+  const Tensor prompt = zeros({2, 3}, DType::int32);
+  REQUIRE_THROWS_WITH(beam_search(small.wrapped, *state, prompt, {.max_tokens = 6}),
+                      ContainsSubstring("[1, 5]") && ContainsSubstring("got 6"));
+  REQUIRE(beam_search(small.wrapped, *state, prompt, {.max_tokens = 5, .end = -1})[1][0].ids.size() == 5);
   small.store.values().values<float>()[0] = std::nanf("");
   small.store.mark_changed();
   REQUIRE_THROWS_AS(run({.max_tokens = 3}), BadLogitsError);

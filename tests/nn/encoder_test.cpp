@@ -70,6 +70,18 @@ double step(SmallEncoder& small, Optimizer& optimizer, Tape& tape, const Batch& 
 
 }  // namespace
 
+TEST_CASE("encoder: activations are estimated with the logits of a quarter of the tokens, or those of the classes") {
+  const auto bytes = [](std::int64_t vocab_size, std::int64_t classes) {
+    EncoderConfig config = kSmallEncoder;
+    config.vocab_size = vocab_size;
+    config.classes = classes;
+    return SmallEncoder(config).wrapped.activation_bytes(8, 64);
+  };
+  REQUIRE(bytes(1007, 0) - bytes(7, 0) == 8 * 64 / 4 * 1000 * 8);
+  REQUIRE(bytes(7, 13) - bytes(7, 3) == 8 * 10 * 8);
+  REQUIRE(bytes(1007, 3) == bytes(7, 3));
+}
+
 TEST_CASE("encoder: permuting the tokens permutes the output without positions, and does not with them") {
   for (const Positions positions : {Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary}) {
     for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {

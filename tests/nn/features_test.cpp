@@ -225,7 +225,8 @@ TEST_CASE("the inverse square root of a matrix, and of one without full rank") {
   const Tensor projection = matmul(matmul(part, flat), part);
   for (std::int64_t i = 0; i < n; ++i) trace += projection.at(i * n + i);
   REQUIRE(trace == Approx(3).epsilon(1e-9));
-  REQUIRE_THROWS_AS(inverse_square_root(thin, 0), Error);
+  REQUIRE_THROWS_WITH(inverse_square_root(thin, 0), ContainsSubstring("must be square and float64; got [20, 3]"));
+  REQUIRE_THROWS_WITH(inverse_square_root(convert(a, DType::float32), 0), ContainsSubstring("got [20, 20]"));
 }
 
 TEST_CASE("landmarks are chosen among the keys, and every number of them is") {
@@ -248,7 +249,11 @@ TEST_CASE("landmarks are chosen among the keys, and every number of them is") {
     REQUIRE(error < before);
     before = error;
   }
-  REQUIRE_THROWS_AS(choose_landmarks(keys, 31), Error);
+  REQUIRE_THROWS_WITH(choose_landmarks(keys, 31), ContainsSubstring("got [30, 4] and 31"));
+  REQUIRE_THROWS_WITH(choose_landmarks(keys, 0), ContainsSubstring("got [30, 4] and 0"));
+  // A landmark that is nearest to no key, because others equal it, stays the key that it began as.
+  const Tensor equal = choose_landmarks(full({6, 3}, DType::float64, 0.5), 4);
+  for (std::int64_t i = 0; i < equal.numel(); ++i) REQUIRE(equal.at(i) == 0.5);
 }
 
 TEST_CASE("attention is named softmax, elu, random:M or nystrom:M") {

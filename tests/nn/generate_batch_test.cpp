@@ -1,5 +1,6 @@
 // Texts that are generated in one batch are those that are generated alone: prompts of different lengths, ends at
 // different times, contexts that slide or end.
+#include <algorithm>
 #include <map>
 
 #include "nn/generate/generate.h"
@@ -126,4 +127,52 @@ TEST_CASE("a batch without texts or tokens ends at once, and an empty prompt is 
   REQUIRE(together(model, {}, {}).empty());
   for (const Text& text : together(model, kRagged, {.max_tokens = 0, .sampling = {}})) REQUIRE(text == Text{});
   REQUIRE_THROWS_WITH(together(model, {{1}, {}}, {}), ContainsSubstring("at least one token"));
+  REQUIRE_THROWS_WITH(GenerationBatch(model, std::vector<GenerationBatch::Text>{{.prompt = {}}}),
+                      ContainsSubstring("at least one token"));
+}
+
+TEST_CASE("penalties count what was drawn and the prompt, as far as it is read") {
+  ParameterStore store(DType::float32);
+  const GptModel model(Scope(store), kSmall);
+  store.seal(1);
+  std::ranges::fill(store.values().values<float>(), 0.0F);  // every token is equally likely
+  store.mark_changed();
+  Sampling sampling{.temperature = 0};
+  sampling.repetition_penalty = 2;
+  for (std::int32_t id = 0; id < 7; ++id) sampling.logit_bias.push_back({id, 1});
+  const auto drawn = [&](const std::vector<std::int32_t>& prompt) {
+    std::vector<std::int32_t> ids;
+    generate(model, prompt, {.max_tokens = 6, .sampling = sampling}, 0, [&](std::int32_t id) {
+      ids.push_back(id);
+      return true;
+    });
+    return ids;
+  };
+  REQUIRE(drawn({0, 2}) == std::vector<std::int32_t>{1, 3, 4, 5, 6, 0});
+  REQUIRE(drawn({0, 1, 1, 1, 1, 1, 1, 1, 1, 2}) == std::vector<std::int32_t>{0, 3, 4, 5, 6, 0});  // nine are read
+}
+
+TEST_CASE("a full context goes on with the second half of what it had, and a long prompt begins with its end") {
+  ParameterStore store(DType::float32);
+  const GptModel model(Scope(store), kSmall);  // a context of nine tokens
+  store.seal(1);
+  randomize(store, 5);
+  for (const std::int64_t length : {3, 9, 20}) {
+    INFO(length);
+    const std::vector<std::int32_t> prompt = prompts_of({length}).front();
+    std::vector<std::int32_t> context(prompt.end() - std::min<std::int64_t>(length, 9), prompt.end());
+    int slid = 0;
+    GenerateOptions options{.max_tokens = 20, .sampling = {.seed = 3}};
+    options.watch = [&](std::size_t, std::int32_t token, const Tensor& logits) {
+      if (context.size() > 9) {
+        context.erase(context.begin(), context.end() - 4);
+        ++slid;
+      }
+      const Tensor ids = tensor(context, {1, std::ssize(context)});
+      REQUIRE(same_bits(logits, model.next_logits(ids, *model.start(1))));
+      context.push_back(token);
+    };
+    REQUIRE(generate(model, prompt, options, 0, [](std::int32_t) { return true; }).tokens == 20);
+    REQUIRE(slid >= 2);
+  }
 }

@@ -158,6 +158,24 @@ TEST_CASE("one layer of a cache rejects more tokens than it has room for") {
   REQUIRE(layer.length() == 4);
 }
 
+TEST_CASE("a cache rejects sizes that are impossible") {
+  REQUIRE_THROWS_WITH(KvCache(0, 1, 4, 6, DType::float32), ContainsSubstring("at least 1; got 0, 1, 4"));
+  REQUIRE_THROWS_WITH(KvCache(2, 0, 4, 6, DType::float32), ContainsSubstring("at least 1; got 2, 0, 4"));
+  REQUIRE_THROWS_WITH(KvCache(2, 1, 0, 6, DType::float32), ContainsSubstring("at least 1; got 2, 1, 0"));
+  KvLayer layer(2, 4, 6, DType::float32);
+  const auto attend = [&](const Shape& qkv, std::int64_t n_head, std::int64_t n_kv_head) {
+    layer.attend(zeros(qkv, DType::float32), {.n_head = n_head, .n_kv_head = n_kv_head, .causal = true});
+  };
+  for (const auto& [n_head, n_kv_head] : {std::pair{0, 0}, {0, 2}, {2, -1}}) {
+    REQUIRE_THROWS_WITH(attend({2, 1, 18}, n_head, n_kv_head),
+                        ContainsSubstring(fmt::format("must be at least 1 and 0; got {} and {}", n_head, n_kv_head)));
+  }
+  for (const Shape& qkv : {Shape{1, 1, 18}, Shape{2, 1, 12}, Shape{2, 18}})
+    REQUIRE_THROWS_WITH(attend(qkv, 2, 0), ContainsSubstring("must be [2, t, 18]; got"));
+  REQUIRE_THROWS_WITH(attend({2, 1, 18}, 4, 2), ContainsSubstring("must be [2, t, 24]; got [2, 1, 18]"));
+  REQUIRE(layer.length() == 0);
+}
+
 TEST_CASE("a cache rejects tokens that it cannot hold, and is unchanged by that") {
   SmallGpt gpt(kSmall);
   KvCache cache = gpt.model.make_cache(2);

@@ -2,7 +2,9 @@
 // of constant size.
 #include "nn/models/linear.h"
 
+#include <array>
 #include <cmath>
+#include <fmt/ranges.h>
 
 #include "autograd/gradcheck.h"
 #include "nn/generate/generate.h"
@@ -161,6 +163,19 @@ TEST_CASE("linear: the tensors of a state are all of it") {
   REQUIRE(same_bits(linear.model.next_logits(last, *a), linear.model.next_logits(last, *b)));
 }
 
+TEST_CASE("linear: a state of an impossible size is refused") {
+  const auto make = [](const std::array<std::int64_t, 5>& s) {
+    LinearState(s[0], s[1], s[2], s[3], s[4], 9, DType::float32);
+  };
+  make({1, 1, 1, 1, 1});
+  for (std::size_t i = 0; i < 5; ++i) {
+    std::array<std::int64_t, 5> sizes = {1, 1, 1, 1, 1};
+    sizes[i] = 0;
+    REQUIRE_THROWS_WITH(make(sizes),
+                        ContainsSubstring(fmt::format("must be at least 1; got {}", fmt::join(sizes, ", "))));
+  }
+}
+
 TEST_CASE("linear: with softmax attention it is gpt, bit for bit") {
   SmallLinear linear(kSmall, "softmax", DType::float32);
   linear.randomize(6);
@@ -301,6 +316,9 @@ TEST_CASE("linear: operations per token do not depend on the length") {
   REQUIRE(flop("random:7", 100) == 3 * 4 * (2 * 2 * 7 * 6 + 2 * 2 * 7 * 6));
   REQUIRE(flop("nystrom:5", 100) == 3 * 4 * (2 * 2 * 5 * 6 + 2 * (2 * 5 * 6 + 2 * 5 * 5)));
   for (const std::string& form : kForms) REQUIRE(flop(form, 1) == flop(form, 100000));
+  TransformerConfig single = kSmall;
+  single.n_layer = 1;
+  REQUIRE(SmallLinear(single, "random:7", DType::float32).model.attention_flop(9) == flop("random:7", 100) / 2);
   REQUIRE(flop("softmax", 200) == 2 * flop("softmax", 100));
 }
 

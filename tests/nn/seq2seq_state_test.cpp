@@ -130,6 +130,19 @@ TEST_CASE("seq2seq: a state names what it holds") {
           std::vector<std::string>{"kv.0", "kv.1", "cross.0", "cross.1", "source_mask"});
   REQUIRE(names(*small.wrapped.start(2, pairs.source)) ==
           std::vector<std::string>{"kv.0", "kv.1", "cross.0", "cross.1"});
+  // Under these names is what it reads: with the tensors of another one, it goes on as that does.
+  small.randomize(29);
+  const Batch others = random_pairs(kSmallSeq2Seq, 2, 4, 3, 30);
+  const std::unique_ptr<State> a = small.wrapped.start(2, pairs.source, pairs.source_mask),
+                               b = small.wrapped.start(2, others.source, others.source_mask);
+  small.wrapped.next_logits(columns(pairs.ids, 0, 2), *a);
+  small.wrapped.next_logits(columns(others.ids, 0, 2), *b);
+  const auto from = a->tensors(), to = b->tensors();
+  const std::vector<CrossKeys>& read = dynamic_cast<const Seq2SeqState&>(*b).source();
+  for (std::size_t i = 0; i < read.size(); ++i) REQUIRE(to[2 + i].second == &read[i].kv);
+  for (std::size_t i = 0; i < from.size(); ++i) *to[i].second = from[i].second->clone();
+  const Tensor last = columns(pairs.ids, 2, 3);
+  REQUIRE(same_bits(small.wrapped.next_logits(last, *a), small.wrapped.next_logits(last, *b)));
 }
 
 TEST_CASE("seq2seq: a state refuses tokens that it cannot hold, and is unchanged by that") {

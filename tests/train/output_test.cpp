@@ -13,6 +13,7 @@
 
 #include "data/io/atomic_file.h"
 #include "data/io/error.h"
+#include "tests/data/process_scopes.h"
 #include "tests/files.h"
 #include "tests/train/faulty_file_system.h"
 #include "train/run/run_directory.h"
@@ -124,6 +125,11 @@ TEST_CASE("an output is new, or with force replaces a regular file that is no in
     REQUIRE_THAT(refusal(folder / "d", force, text), ContainsSubstring("is a directory"));
     REQUIRE_THAT(refusal("", force, text), ContainsSubstring("must name"));
   }
+  {
+    const StandardInputFrom standard_input(text);
+    REQUIRE_THAT(refusal(folder / "hard", true, "-"), ContainsSubstring("is read by this command"));
+    REQUIRE_FALSE(require_file_place({other, true, {"-"}}).is_stream);
+  }
   write(posix_file_system(), {folder / "new", false, {text}});
   REQUIRE(read_bytes(folder / "new") == kNewBytes);
   chmod(other.c_str(), 0600);
@@ -188,6 +194,65 @@ TEST_CASE("whichever call fails, an output is complete or there is what was ther
         write_directory(fs, {folder / "x", true});
       },
       30);
+}
+
+TEST_CASE("what is read back and differs from what was written, anywhere, does not become the output") {
+  // The real file system, one of whose reads gives another byte, or one more at the end of the file.
+  struct OtherByte final : FileSystem {
+    ssize_t read(int file, void* bytes, std::size_t size) override {
+      const ssize_t n = FileSystem::read(file, bytes, size);
+      if (reads++ != at) return n;
+      *static_cast<char*>(bytes) ^= 1;
+      return std::max<ssize_t>(1, n);
+    }
+    int at = 0, reads = 0;
+  };
+  const std::function<void(FileSystem&, const OutputPath&)> actions[] = {
+      [](FileSystem& fs, const OutputPath& out) { write(fs, out); },
+      [](FileSystem& fs, const OutputPath& out) {
+        AtomicFile file(fs, out, 4);
+        file.append(text_bytes(kNewBytes));
+        file.commit(text_bytes("head"));
+      }};
+  for (const auto& action : actions) {
+    int at = 0;
+    for (;; ++at) {
+      const TemporaryFolder folder;
+      const std::string x = folder.write("x", kOldBytes);
+      OtherByte fs;
+      fs.at = at;
+      const std::string said = error_message<CheckpointError>([&] { action(fs, {x, true}); });
+      if (fs.reads <= at) break;  // there are no more
+      INFO("read " << at << ": " << said);
+      REQUIRE((contains(said, "differs from what was written") || contains(said, "is longer than what was written")));
+      REQUIRE(contents(folder.path()) == std::set<std::string>{"x: " + kOldBytes});
+    }
+    REQUIRE(at >= 3);
+  }
+}
+
+TEST_CASE("an error says what could not be removed, and whether there was a file before") {
+  struct Stuck final : FileSystem {
+    int fsync(int) override {
+      errno = ENOSPC;
+      return -1;
+    }
+    int unlink(const std::string&) override {
+      errno = EACCES;
+      return -1;
+    }
+  } fs;
+  const TemporaryFolder folder;
+  const std::string x = folder / "x", end = ".tmp could not be removed";
+  for (const bool before : {false, true}) {
+    if (before) folder.write("x", kOldBytes);
+    const std::string said = error_message<CheckpointError>([&] { write(fs, {x, true}); });
+    INFO(said);
+    REQUIRE(said.starts_with(x + ": could not be written" + (before ? "; the previous file is intact (" : " (")));
+    REQUIRE(contains(said, "fsync failed: No space left on device); " + folder.path() + "/.x."));
+    REQUIRE(said.ends_with(end));
+  }
+  REQUIRE(read_bytes(x) == kOldBytes);
 }
 
 TEST_CASE("wherever a process dies, the command can be repeated") {
@@ -321,6 +386,8 @@ TEST_CASE("a signal removes what is under construction, and nothing else") {
     write(posix_file_system(), directory.path() + "/a");
     stdfs::create_directory(directory.path() + "/deeper");
     stdfs::create_symlink(folder / "kept", directory.path() + "/deeper/link");
+    for (int i = 0; i < 100; ++i)  // more than are listed at a time
+      write_bytes(directory.path() + "/deeper/" + std::string(100, 'n') + std::to_string(i), "x");
     AtomicFile file(posix_file_system(), folder / "y", 0), inner(posix_file_system(), directory.path() + "/b", 0);
     write(posix_file_system(), folder / "z");
     remove_temporaries();

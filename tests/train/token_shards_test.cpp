@@ -121,6 +121,43 @@ TEST_CASE("files of nanoGPT and llm.c with parts of a text are the dataset of on
   }
 }
 
+TEST_CASE("an id that the tokenizer lacks is refused with the name of the first of several files",
+          "[token_shards_test]") {
+  const TemporaryFolder folder;
+  const std::string first = folder.write("train_1.bin", nanogpt_file({1, 2, 3, 4, 5}));
+  const std::string second = folder.write("train_2.bin", nanogpt_file({6, 7, 256, 8}));
+  const std::string val = folder.write("val.bin", nanogpt_file({1, 2, 3, 4, 5}));
+  const auto said = [&](const std::vector<std::string>& sources) {
+    return error_message<CorpusError>([&] { dataset_from(sources); });
+  };
+  const std::string what = ": contains the id 256, but the tokenizer has 256 tokens";
+  REQUIRE_THAT(said({first, second, val}), Catch::Matchers::StartsWith(first + " and 2 more" + what));
+  REQUIRE_THAT(said({second, val}), Catch::Matchers::StartsWith(second + what));
+}
+
+TEST_CASE("parts of characters are counted as characters of at most four tokens, and ends of texts as documents",
+          "[token_shards_test]") {
+  const TemporaryFolder folder;
+  const auto facts = [&](const std::vector<std::uint16_t>& ids, const std::shared_ptr<const Tokenizer>& tokenizer,
+                         double val_fraction) {
+    const Corpus corpus = prepared_corpus({folder.write("t.bin", nanogpt_file(ids))}).value();
+    return make_dataset(corpus, val_fraction, 4, "", tokenizer).prepared->facts;
+  };
+  const std::shared_ptr<const Tokenizer> bytes = make_tokenizer("byte", "");
+  const std::vector<std::uint16_t> parts(44, 0x80);  // each continues a character
+  const TokenFileFacts split = facts(parts, bytes, 0.25), whole = facts(parts, bytes, 0);
+  REQUIRE((split.train_tokens == 33 && split.val_tokens == 11));
+  REQUIRE(split.val_characters == 3);
+  REQUIRE(split.characters == 9 + 3);
+  REQUIRE((split.bytes == 44 && split.val_bytes == 11 && split.documents == 0));
+  REQUIRE((whole.characters == 12 && whole.val_characters == 0));
+  const std::shared_ptr<const Tokenizer> pairs = make_tokenizer("bpe", "the cat the cat", {.vocab_size = 262});
+  std::vector<std::uint16_t> ids(40, 0x61);
+  for (const std::size_t at : {3U, 20U, 39U}) ids[at] = static_cast<std::uint16_t>(pairs->end_of_text().value());
+  REQUIRE(facts(ids, pairs, 0.25).documents == 3);
+  REQUIRE(facts(ids, pairs, 0).documents == 3);
+}
+
 TEST_CASE("names say which files are for validation", "[token_shards_test]") {
   const auto of = [](const std::vector<std::string>& files) { return foreign_token_paths(files).value(); };
   REQUIRE(of({"a/x.bin", "a/y.bin"}).val == std::vector<std::string>{"a/y.bin"});
@@ -129,7 +166,8 @@ TEST_CASE("names say which files are for validation", "[token_shards_test]") {
   REQUIRE(of({"val/1.bin", "val/2.bin", "val/3.bin"}).val.empty());
   REQUIRE(of({"c.bin", "my_val_0.bin", "a.bin"}).train == std::vector<std::string>{"c.bin", "a.bin"});
   REQUIRE(of({"val.bin"}).train == std::vector<std::string>{"val.bin"});
-  REQUIRE_THROWS_AS(of({"val_1.bin", "val_2.bin", "val_3.bin"}), CorpusError);
+  REQUIRE_THROWS_WITH(of({"val_1.bin", "val_2.bin", "val_3.bin"}),
+                      "val_1.bin: none of the files is for training, as their names say; name some for training");
   REQUIRE_FALSE(foreign_token_paths({"a.bin", "b.txt"}));
   using Paths = std::vector<std::string>;
   // Words decide, not letters, nor the order; a folder counts if no file says anything.
@@ -139,7 +177,9 @@ TEST_CASE("names say which files are for validation", "[token_shards_test]") {
   REQUIRE(of({"medieval_00.bin", "medieval_01.bin", "modern_00.bin"}).val.empty());
   REQUIRE(of({"medieval/0.bin", "modern/0.bin", "modern/1.bin"}).train.size() == 3);
   REQUIRE(of({"valid/0.bin", "train/0.bin", "train/1.bin"}).val == Paths{"valid/0.bin"});
-  REQUIRE_THROWS_AS(of({"train_val.bin", "other.bin"}), CorpusError);
+  REQUIRE(of({"a.bin", "my-training.bin"}).val == Paths{"a.bin"});
+  REQUIRE_THROWS_WITH(of({"other.bin", "train_val.bin"}),
+                      ContainsSubstring("train_val.bin: its name must say one purpose"));
   // A file for testing validates only if no other does.
   const ForeignTokenPaths two = of({"test.bin", "train.bin"}), three = of({"test.bin", "train.bin", "val.bin"});
   REQUIRE(two.train == Paths{"train.bin"});
