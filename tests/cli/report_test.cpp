@@ -208,7 +208,7 @@ TEST_CASE("a validation loss is drawn at its own step, which need not be a logge
 TEST_CASE("a report tells from which text it shows a part, and how to begin with the same weights") {
   const TemporaryFolder folder;
   const std::string run = run_to_report(folder, "run", {"--val-fraction", "0"}), page = report_of({run});
-  REQUIRE(page_has(page, "because there is no validation text"));
+  REQUIRE(page_has(page, "From the training text, because there is no validation text."));
   REQUIRE_FALSE(page_has(page, "From the validation text"));
   const std::string next = folder / "next";
   require_ok(run_maki({"train", folder / "corpus.txt", "--init-from", run, "--out", next, "--max-steps", "2"}));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "tests/catch.h"
 
@@ -41,6 +42,23 @@ TEST_CASE("a line of many points stays small, and keeps its highest peak") {
   REQUIRE(highest(peak) == highest(smooth));  // both end at the top of the chart
   REQUIRE(peak != smooth);
   REQUIRE(peak.find(">10</text>") != peak.npos);
+  // Two points in each column, in their order.
+  std::vector<std::pair<double, double>> teeth;
+  for (int i = 0; i < 10'000; ++i) teeth.emplace_back(i, i % 2);
+  const std::string figure = chart_figure(chart_of(teeth));
+  const std::size_t begin = figure.find("points=\"") + 8;
+  const std::string line = figure.substr(begin, figure.find('"', begin) - begin);
+  const auto drawn = std::ranges::count(line, ',');
+  REQUIRE((drawn > 300 && drawn < 400));
+  std::istringstream text(line);
+  double before = 0, x = 0, y = 0;
+  bool low = false, high = false;
+  for (char comma = 0; text >> x >> comma >> y; before = x) {
+    REQUIRE(x >= before);
+    REQUIRE((y == 8 || y == 194));
+    (y == 8 ? high : low) = true;
+  }
+  REQUIRE((low && high && before == 410));
 }
 
 TEST_CASE("a chart escapes its texts and leaves out what is not finite, or not positive on a logarithmic scale") {
@@ -51,6 +69,35 @@ TEST_CASE("a chart escapes its texts and leaves out what is not finite, or not p
   chart.log_x = chart.log_y = true;
   const std::string figure = chart_figure(chart);
   REQUIRE(std::ranges::count(figure.substr(figure.find("points=")), ',') == 2);
+}
+
+TEST_CASE("a line is drawn in the order of its points along the axis") {
+  const std::string figure = chart_figure(chart_of({{100, 2}, {0, 1}, {50, 3}}));
+  REQUIRE(figure.find("points=\"52.0,194.0 231.0,8.0 410.0,101.0 \"") != std::string::npos);
+}
+
+TEST_CASE("the numbers of an axis are round, short, and on a logarithmic scale of few decades 1, 2 and 5 of each") {
+  using Texts = std::vector<std::string>;
+  const auto numbers = [](double low, double high, bool logarithmic) {
+    Chart chart = chart_of({{low, 1}, {high, 2}});
+    chart.log_x = logarithmic;
+    Texts texts;
+    const std::string figure = chart_figure(chart), begin = "y=\"210.0\" text-anchor=\"middle\">";
+    for (std::size_t at = 0; (at = figure.find(begin, at)) != std::string::npos;) {
+      at += begin.size();
+      texts.push_back(figure.substr(at, figure.find('<', at) - at));
+    }
+    return texts;
+  };
+  REQUIRE(numbers(1, 100, true) == Texts{"1", "2", "5", "10", "20", "50", "100"});
+  REQUIRE(numbers(0.15, 8, true) == Texts{"0.2", "0.5", "1", "2", "5"});
+  REQUIRE(numbers(15, 80, true) == Texts{"20", "50"});
+  REQUIRE(numbers(1, 20'000, true) == Texts{"1", "10", "100", "1000", "10k"});
+  REQUIRE(numbers(30, 40, true) == Texts{"30", "32", "34", "36", "38", "40"});  // evenly, where these are too few
+  REQUIRE(numbers(0, 50'000, false) == Texts{"0", "10k", "20k", "30k", "40k", "50k"});
+  REQUIRE(numbers(0, 2e6, false) == Texts{"0", "500k", "1M", "1.5M", "2M"});
+  REQUIRE(numbers(0, 2e9, false) == Texts{"0", "500M", "1G", "1.5G", "2G"});
+  REQUIRE(numbers(-0.25, 0.25, false) == Texts{"-0.2", "-0.1", "0", "0.1", "0.2"});
 }
 
 // Between 52 and 410 pixels from the left, and 8 and 194 from the top.

@@ -79,6 +79,12 @@ TEST_CASE("the lines to compare with stand at their losses and are named, also w
   REQUIRE(apart[counting].find("╌") != std::string::npos);
   const std::vector<std::string> close = drawn(history, {.columns = 79, .rows = 10, .utf8 = true}, 1.99);
   REQUIRE(row_with(close, "counting alone") + 1 == row_with(close, "best possible"));
+  // Below the last row there is none.
+  history.on_counting({.order = 3, .val_loss = 0.25, .nats_per_character = 2});
+  const std::vector<std::string> lowest_two = drawn(history, {.columns = 79, .rows = 10, .utf8 = true}, 0.25);
+  REQUIRE(row_with(lowest_two, "counting alone 0.25") == 9);
+  REQUIRE(row_with(lowest_two, "best possible 0.25") == 8);
+  history.on_counting({.order = 3, .val_loss = 2, .nats_per_character = 2});
   const std::vector<std::string> narrow = drawn(history, {.columns = 50, .rows = 10, .utf8 = true}, 0.25);
   REQUIRE(row_with(narrow, "counting 2.00") == counting);
   REQUIRE(row_with(narrow, "best 0.25") == best);
@@ -151,6 +157,44 @@ TEST_CASE("a curve connects its losses by straight lines, of two dots in a chara
           "2.00 ┤         ⠉⠢⢄⠤⠊⠁\n"
           "     └─────────────────────\n"
           "      0            20 steps\n");
+}
+
+TEST_CASE("a dashed line stands behind the curve that it crosses, and is only where the plot is empty") {
+  const RunHistory history = falling(40);
+  for (const bool utf8 : {false, true}) {
+    // The name of the line, " best 2.00", takes ten columns.
+    const std::vector<std::string> plain = drawn(history, {.columns = 40, .rows = 6, .utf8 = utf8}),
+                                   crossed = drawn(history, {.columns = 50, .rows = 6, .utf8 = utf8}, 2.0);
+    const std::size_t row = row_with(crossed, "best 2.00");
+    REQUIRE(row < 6);
+    const std::string dash = utf8 ? "╌" : "-";
+    std::string expected;
+    const std::string axis = utf8 ? "│" : "|";
+    const std::size_t begin = plain[row].find(axis) + axis.size();
+    for (const char c : plain[row].substr(begin)) expected += c == ' ' ? dash : std::string(1, c);
+    for (std::int64_t x = display_width(plain[row]); x < display_width(plain[6]); ++x) expected += dash;
+    REQUIRE(crossed[row] == plain[row].substr(0, begin) + expected + " best 2.00");
+    REQUIRE(plain[row].find_first_not_of(' ', begin) != std::string::npos);
+    for (std::size_t i = 0; i < plain.size(); ++i)
+      if (i != row) REQUIRE(crossed[i] == plain[i]);
+  }
+}
+
+TEST_CASE("the axis of a curve reaches to the last step, also of one or none, and explains circles where it has room") {
+  RunHistory history;
+  history.on_log({.step = 0, .loss = 2}, 0, 0);
+  history.on_log({.step = 1, .loss = 1.96}, 0, 0);
+  const CurveStyle style{.columns = 27, .rows = 2, .utf8 = false};
+  REQUIRE(draw_curve({history, 1}, style) ==
+          std::vector<std::string>{"2.000 |''''......", "1.978 |          ''''''....", "      +--------------------",
+                                   "       0             1 step"});
+  REQUIRE(draw_curve({history, 0}, style).at(2) == "      +--------------------");
+  const auto axis = [&](std::size_t columns) { return draw_curve({history, 1}, {.columns = columns, .utf8 = false}); };
+  REQUIRE(axis(60).back() == "       0" + std::string(46, ' ') + "1 step");
+  history.on_eval({.step = 1, .train_loss = 1, .val_loss = 2}, false);
+  REQUIRE(axis(60).back() == "       0" + std::string(17, ' ') + "o validation" + std::string(17, ' ') + "1 step");
+  REQUIRE(axis(38).back() == "       0" + std::string(24, ' ') + "1 step");
+  REQUIRE(axis(39).back() == "       0" + std::string(6, ' ') + "o validation" + std::string(7, ' ') + "1 step");
 }
 
 TEST_CASE("too few losses or too little space give no curve") {

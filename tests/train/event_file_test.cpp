@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -154,6 +155,14 @@ TEST_CASE("an event file begins with its version and the step of its session, an
   const std::string sample = field(field(events[4], 5), 1);
   REQUIRE(field(sample, 1) == "sample");
   REQUIRE(field(field(sample, 8), 8) == "naïve\ntext");
+  REQUIRE(field(field(sample, 8), 1) == "7");                      // DT_STRING
+  REQUIRE(field(field(field(field(sample, 8), 2), 2), 1) == "1");  // one of them
+  // Which of TensorBoard's pages shows it.
+  const auto plugin = [](const std::multimap<int, std::string>& value) {
+    return field(field(value.find(9)->second, 1), 1);
+  };
+  REQUIRE(plugin(fields_of(sample)) == "text");
+  for (const auto& value : values_of(events[2])) REQUIRE(plugin(value) == "scalars");
 }
 
 TEST_CASE("an event file has the loss of counting alone from the session that counted") {
@@ -167,6 +176,27 @@ TEST_CASE("an event file has the loss of counting alone from the session that co
   file.on_sync();
   const std::string event = events_of(only_file(folder.path())).back();
   REQUIRE(scalars(event) == std::map<std::string, float>{{"loss/counting alone", 1.5F}});
+}
+
+TEST_CASE("a histogram of equal values has all of them in its first bucket, and there is none of what is not finite") {
+  const TemporaryFolder folder;
+  ParameterStore store;
+  store.add("equal", Shape{4}, init::constant(1.5));
+  store.add("infinite", Shape{2}, init::constant(std::numeric_limits<double>::infinity()));
+  store.seal(1);
+  EventFile file(folder.path(), store);
+  file.on_eval({.step = 0, .train_loss = 1}, false);
+  const auto values = values_of(events_of(only_file(folder.path())).back());
+  REQUIRE(values.size() == 2);
+  REQUIRE(values[1].find(1)->second == "equal");
+  const std::string histogram = values[1].find(5)->second;
+  std::string limits = field(histogram, 6), counts = field(histogram, 7);
+  REQUIRE(limits.size() == 30 * sizeof(double));
+  REQUIRE(counts.size() == limits.size());
+  for (int i = 0; i < 30; ++i) {
+    REQUIRE(take<double>(limits) == 1.5);
+    REQUIRE(take<double>(counts) == (i == 0 ? 4 : 0));
+  }
 }
 
 TEST_CASE("a histogram has all values of a parameter in its buckets, and their sums") {
