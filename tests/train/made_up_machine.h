@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "train/loop/estimate.h"
@@ -10,6 +11,8 @@
 #include "train/run/config/models.h"
 
 namespace maki::tests {
+
+inline const std::map<std::string, std::string> kNoPrior = {{"ngram_prior", "0"}};
 
 inline constexpr double kSpeed = 5e10;  // floating-point operations per second of a usual machine
 
@@ -47,6 +50,27 @@ inline PlanRequest with(PlanRequest request, const std::map<std::string, std::st
   for (const auto& [name, value] : given) set_field(request.config, find_field(name), value);
   request.is_fixed = [given](std::string_view name) { return given.contains(std::string(name)); };
   return request;
+}
+
+// The words of @stories.
+inline PlanRequest words_request(double seconds) {
+  PlanRequest request = request_for(1'900'000, seconds);
+  request.text.tokenizer = "word";
+  request.text.tokens = 387'000;
+  request.text.vocabulary = 5800;
+  return request;
+}
+
+// Each with a reason.
+inline bool names_every_field_once(const Plan& plan) {
+  std::set<std::string> seen;
+  for (const PlanChoice& choice : plan.choices) {
+    if (choice.reason.empty() || choice.fields.empty()) return false;
+    for (const std::string& name : choice.fields) {
+      if (!seen.insert(name).second) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace maki::tests

@@ -34,7 +34,11 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
     config = plan_->config;
     has_length_ = true;
   } else if (options_.init_from.empty()) {
-    plan_ = choose_size(request(config), std::ssize(corpus.text));
+    PlanRequest asked = request(config);
+    asked.is_fixed = [given = asked.is_fixed, has = tokenizer != nullptr](std::string_view field) {
+      return given(field) || (has && field == "tokenizer");
+    };
+    plan_ = choose_size(asked, data_facts(corpus, config));
     config = plan_->config;
   }
   config = divided_among_ranks(config, flags, ranks().size());

@@ -10,6 +10,11 @@ std::string passes_text(double passes) {
   return number + (number == "1" ? " pass" : " passes");
 }
 
+double Choices::rate_for_width(std::int64_t n_embd) {
+  constexpr double kWidthTimesRate = 0.512, kMaxRate = 8e-3;
+  return std::min(kMaxRate, kWidthTimesRate / static_cast<double>(n_embd));
+}
+
 void Choices::choose(const std::vector<Value>& values, const std::string& reason) {
   std::vector<std::string> fields;
   for (const Value& value : values) {

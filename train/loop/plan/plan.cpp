@@ -43,12 +43,12 @@ void Planner::choose_validation() {
 
 void Planner::choose_optimizer() {
   const Config& c = plan_.config;
-  // Measured at widths of 64 and 128; the product of width and rate is what stays. Of a very short text there is little
-  // to learn that counting does not know, and much to be learned by heart: a license of 35,000 characters has 1.680 by
-  // counting, 1.674 after 36 steps at 1e-4, and never less than 1.688 at 3e-4.
-  constexpr double kWidthTimesRate = 0.512, kMaxRate = 8e-3, kVeryShortTextRate = 1e-4;
+  // Of a very short text there is little to learn that counting does not know, and much to be learned by heart: a
+  // license of 35,000 characters has 1.680 by counting, 1.674 after 36 steps at 1e-4, and never less than 1.688 at
+  // 3e-4.
+  constexpr double kVeryShortTextRate = 1e-4;
   const double many = text_.vocabulary > kManyTokens ? planned_tokens(c.tokenizer).rate_of_many : 1;
-  const double usual_rate = many * std::min(kMaxRate, kWidthTimesRate / static_cast<double>(c.n_embd));
+  const double usual_rate = many * rate_for_width(c.n_embd);
   const double rate = is_very_short() ? kVeryShortTextRate : usual_rate;
   const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
   const OptimizerKind& optimizer = optimizer_kind(is_fixed("optimizer") ? c.optimizer : usual);

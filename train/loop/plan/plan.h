@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "train/loop/plan/data_facts.h"
 #include "train/loop/plan/step_timer.h"
 #include "train/loop/plan/text_facts.h"
 #include "train/loop/task.h"
@@ -68,9 +69,9 @@ bool chooses_model(const Config& config);
 /// time is left, if there is too little memory for the smallest shape, and whatever the timer throws.
 Plan make_plan(const PlanRequest& request, StepTimer& timer);
 
-/// For other models and tasks: the fields of a size that suits data of `bytes` bytes. The first half of a plan, of
-/// which plan_length() is the second; of the request, text and time are not used.
-Plan choose_size(const PlanRequest& request, std::int64_t bytes);
+/// For other models and tasks: the fields of model, optimizer and tokens that suit the data. The first half of a plan,
+/// of which plan_length() is the second; of the request, text and time are not used.
+Plan choose_size(const PlanRequest& request, const DataFacts& data);
 /// For a run whose model is decided, such as one that begins with the weights of another: how many
 /// steps fit into the time, no more than TaskRule::most_passes over the data, and what depends on it. Of the request,
 /// text is not used. Throws Error if no time is left, and whatever the timer throws.

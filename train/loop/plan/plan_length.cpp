@@ -1,11 +1,13 @@
-// Plans of runs whose model make_plan() does not choose: choose_size() picks a size from the bytes of data,
+// Plans of runs whose model make_plan() does not choose: choose_size() picks model and tokens for the data,
 // plan_length() the number of steps that fit into the time.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
 #include "data/io/number.h"
+#include "optim/make_optimizer.h"
 #include "train/loop/estimate.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/plan/expected_time.h"
@@ -19,16 +21,9 @@ class LengthPlanner : Choices {
  public:
   explicit LengthPlanner(const PlanRequest& request) : Choices(request) {}
 
-  // One layer of width 64 solves 400 pairs of sentences in 16 seconds; the presets are for megabytes.
-  Plan choose_size(std::int64_t bytes) {
-    constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
-    const bool little = bytes < kLittleBytes, much = bytes >= kMuchBytes;
-    choose({{"n_layer", little ? "1"
-                        : much ? "4"
-                               : "2"},
-            {"n_embd", little ? "64" : "128"},
-            {"batch_size", "32"}},
-           fmt::format("for {} of data", format_bytes(bytes)));
+  Plan choose_size(const DataFacts& data) {
+    choose_blocks(data.bytes);
+    if (data.lines > 0) choose_lines(data);
     return std::move(plan_);
   }
 
@@ -38,7 +33,9 @@ class LengthPlanner : Choices {
     check(!request_.memory || plan_.memory_bytes <= *request_.memory,
           "plan: about {} of memory are needed, and {} may be used; lower batch_size, block_size, n_embd or n_layer",
           format_bytes(plan_.memory_bytes), format_bytes(request_.memory.value_or(0)));
-    plan_.step = timer.time_step(c, task.vocab_sizes());
+    Config timed = c;
+    timed.block_size = usual_length(task);
+    plan_.step = timer.time_step(timed, task.vocab_sizes());
     choose_rate();
     const TaskRule& rule = task_rule(c);
     const auto most =
@@ -60,6 +57,50 @@ class LengthPlanner : Choices {
   }
 
  private:
+  // One layer of width 64 solves 400 pairs of sentences in 16 seconds; the presets are for megabytes.
+  void choose_blocks(std::int64_t bytes) {
+    constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
+    const bool little = bytes < kLittleBytes, much = bytes >= kMuchBytes;
+    choose({{"n_layer", little ? "1"
+                        : much ? "4"
+                               : "2"},
+            {"n_embd", little ? "64" : "128"},
+            {"batch_size", "32"}},
+           fmt::format("for {} of data", format_bytes(bytes)));
+    record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
+    const Config& c = plan_.config;
+    if (optimizer_kind(c.optimizer).matrix_rate)
+      choose({{"learning_rate", fmt::format("{}", rate_for_width(c.n_embd))}},
+             fmt::format("for a width of {}", c.n_embd));
+  }
+
+  // Of data in columns.
+  void choose_lines(const DataFacts& data) {
+    constexpr std::int64_t kEnoughLines = 1000;  // for validation
+    constexpr std::int64_t kMultiple = 8;        // of a number that people read
+    const Config& c = plan_.config;
+    if (data.tokenizer != c.tokenizer)
+      choose({{"tokenizer", data.tokenizer}}, "hardly a word of the last tenth does not occur before it");
+    const std::int64_t block = ceil_div(data.most_tokens(c.tokenizer), kMultiple) * kMultiple;
+    if (block > c.block_size) choose({{"block_size", fmt::format("{}", block)}}, "no line has more tokens");
+    const double enough = static_cast<double>(kEnoughLines) / static_cast<double>(data.lines);
+    if (enough < c.val_fraction) {
+      choose({{"val_fraction", fmt::format("{:.1g}", enough)}},
+             fmt::format("so many of {} lines say how well the others are learned", with_separators(data.lines)));
+    }
+    if (task_rule(c).reads_source()) choose({{"label_smoothing", "0.1"}}, "translations are often not the only ones");
+  }
+
+  // Tokens of a sequence, which in data of lines has only as many as its line.
+  std::int64_t usual_length(const Task& task) const {
+    constexpr std::int64_t kMostSteps = 1000;  // enough for a mean
+    const Config& c = plan_.config;
+    if (task_rule(c).plain_text()) return c.block_size;
+    const auto steps = static_cast<std::int64_t>(std::clamp(1 / task.epochs(1), 1.0, static_cast<double>(kMostSteps)));
+    const std::int64_t lines = steps * c.batch_size * c.grad_accum;
+    return std::clamp<std::int64_t>(ceil_div(task.tokens_before(steps), lines), 2, c.block_size);
+  }
+
   void choose_rate() {
     choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
     if (!request_.has_weights || request_.config.lora_rank > 0) return;
@@ -76,7 +117,7 @@ class LengthPlanner : Choices {
 
 }  // namespace
 
-Plan choose_size(const PlanRequest& request, std::int64_t bytes) { return LengthPlanner(request).choose_size(bytes); }
+Plan choose_size(const PlanRequest& request, const DataFacts& data) { return LengthPlanner(request).choose_size(data); }
 
 Plan plan_length(const PlanRequest& request, const Task& task, StepTimer& timer) {
   check(request.seconds > 0, "minutes: no time is left for training; got {:.3g} seconds; allow more", request.seconds);

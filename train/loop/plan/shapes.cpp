@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "data/ngram/ngram_model.h"
 #include "optim/make_optimizer.h"
 #include "train/loop/estimate.h"
+#include "train/run/config/field_effects.h"
 #include "train/run/config/models.h"
 
 namespace maki {
@@ -134,6 +138,24 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
   return best;
 }
 
+std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request) {
+  constexpr std::pair<const char*, const char*> kRecipe[] = {
+      {"optimizer", "muon"}, {"norm_order", "pre"}, {"norm", "rms"},     {"activation", "relu_squared"},
+      {"bias", "false"},     {"qk_norm", "true"},   {"conv_width", "4"}, {"positions", "rotary"}};
+  std::vector<std::string> changed;
+  const auto choose = [&](const std::string& name, const std::string& value) {
+    if (request.is_fixed(name) || !has_effect(config, name)) return;
+    set_field(config, find_field(name), value);
+    changed.push_back(name);
+  };
+  for (const auto& [name, value] : kRecipe) {
+    const bool rotates = config.n_embd / config.n_head % 2 == 0;
+    if (value != std::string_view("rotary") || rotates) choose(name, value);
+  }
+  if (const auto momentum = optimizer_kind(config.optimizer).momentum) choose("momentum", fmt::format("{}", *momentum));
+  return changed;
+}
+
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
   const auto choose = [&](const char* name, auto member, const auto& value) {
     if (!request.is_fixed(name)) config.*member = value;
@@ -145,16 +167,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   if (shape.recipe == network || shape.recipe == prior)
     choose("ngram_orders", &Config::ngram_orders, std::vector<std::int64_t>());
   choose("ngram_prior", &Config::ngram_prior, shape.recipe == prior ? kMaxCountedNgram : 0);
-  if (shape.recipe != tables) {
-    choose("batch_size", &Config::batch_size, shape.rows);
-    choose("optimizer", &Config::optimizer, "muon");
-    choose("momentum", &Config::momentum, optimizer_kind(config.optimizer).momentum.value_or(0));
-    choose("norm", &Config::norm, NormKind::rms);
-    choose("activation", &Config::activation, Activation::relu_squared);
-    choose("bias", &Config::bias, false);
-    choose("qk_norm", &Config::qk_norm, true);
-    choose("conv_width", &Config::conv_width, 4);
-  }
+  if (shape.recipe != tables) choose("batch_size", &Config::batch_size, shape.rows);
   const std::int64_t kv_heads = std::max<std::int64_t>(1, config.n_kv_head);
   choose("n_head", &Config::n_head, ceil_div(config.n_head, kv_heads) * kv_heads);
   // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
@@ -165,8 +178,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
       config.n_embd += config.n_head - config.n_embd % config.n_head;
     }
   }
-  if (shape.recipe != tables && config.n_embd / config.n_head % 2 == 0)
-    choose("positions", &Config::positions, Positions::rotary);
+  if (shape.recipe != tables) apply_recipe(config, request);
 }
 
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {

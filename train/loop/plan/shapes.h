@@ -14,6 +14,10 @@ namespace maki {
 /// text.
 std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest);
 
+/// Sets the fields of the parts of a block and of the optimizer with which networks learn most in a given time
+/// (docs/learning.md): those that the model of `config` has and `request` does not fix. Returns their names.
+std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request);
+
 /// Overwrites the fields of the shape and of its recipe that `request` does not fix. Turns n-gram tables off, but never
 /// on. Heads and width that are not fixed become such that the heads divide the width and n_kv_head the heads.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
