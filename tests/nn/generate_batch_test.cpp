@@ -152,7 +152,7 @@ TEST_CASE("penalties count what was drawn and the prompt, as far as it is read")
   REQUIRE(drawn({0, 1, 1, 1, 1, 1, 1, 1, 1, 2}) == std::vector<std::int32_t>{0, 3, 4, 5, 6, 0});  // nine are read
 }
 
-TEST_CASE("a full context goes on with the second half of what it had, and a long prompt begins with its end") {
+TEST_CASE("a full context continues with the second half of what it had, and a long prompt begins with its end") {
   ParameterStore store(DType::float32);
   const GptModel model(Scope(store), kSmall);  // a context of nine tokens
   store.seal(1);

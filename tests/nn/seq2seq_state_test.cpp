@@ -130,7 +130,7 @@ TEST_CASE("seq2seq: a state names what it holds") {
           std::vector<std::string>{"kv.0", "kv.1", "cross.0", "cross.1", "source_mask"});
   REQUIRE(names(*small.wrapped.start(2, pairs.source)) ==
           std::vector<std::string>{"kv.0", "kv.1", "cross.0", "cross.1"});
-  // Under these names is what it reads: with the tensors of another one, it goes on as that does.
+  // Under these names is what it reads: with the tensors of another one, it continues as that does.
   small.randomize(29);
   const Batch others = random_pairs(kSmallSeq2Seq, 2, 4, 3, 30);
   const std::unique_ptr<State> a = small.wrapped.start(2, pairs.source, pairs.source_mask),

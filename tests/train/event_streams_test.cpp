@@ -43,7 +43,7 @@ std::size_t event_size(const std::string& line, std::size_t end) {
 
 }  // namespace
 
-TEST_CASE("a stream of events goes on where a line begins, and from the start of a file that is another one") {
+TEST_CASE("a stream of events continues where a line begins, and from the start of a file that is another one") {
   const RunToFollow one;
   one.append(kLines[0] + "\n" + kLines[1] + "\n");
   const std::size_t first = kLines[0].size() + 1, both = first + kLines[1].size() + 1;

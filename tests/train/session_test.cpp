@@ -85,7 +85,7 @@ TEST_CASE("a damaged or missing best checkpoint is reported, and the best that c
   }
 }
 
-TEST_CASE("the best checkpoint is measured again with its own weights, and training goes on with those of the last") {
+TEST_CASE("the best checkpoint is measured again with its own weights, and training continues with those of the last") {
   SessionRun run;
   run.config.eval_batches = 3;  // of seven
   run.go_on(0, 40);
