@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <limits>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "autograd/core/check.h"
@@ -140,18 +139,16 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
 
 std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request) {
   constexpr std::pair<const char*, const char*> kRecipe[] = {
-      {"optimizer", "muon"}, {"norm_order", "pre"}, {"norm", "rms"},     {"activation", "relu_squared"},
-      {"bias", "false"},     {"qk_norm", "true"},   {"conv_width", "4"}, {"positions", "rotary"}};
+      {"optimizer", "muon"}, {"norm_order", "pre"}, {"norm", "rms"},    {"activation", "relu_squared"},
+      {"bias", "false"},     {"qk_norm", "true"},   {"conv_width", "4"}};
   std::vector<std::string> changed;
   const auto choose = [&](const std::string& name, const std::string& value) {
     if (request.is_fixed(name) || !has_effect(config, name)) return;
     set_field(config, find_field(name), value);
     changed.push_back(name);
   };
-  for (const auto& [name, value] : kRecipe) {
-    const bool rotates = config.n_embd / config.n_head % 2 == 0;
-    if (value != std::string_view("rotary") || rotates) choose(name, value);
-  }
+  for (const auto& [name, value] : kRecipe) choose(name, value);
+  if (config.n_embd / config.n_head % 2 == 0) choose("positions", "rotary");
   if (const auto momentum = optimizer_kind(config.optimizer).momentum) choose("momentum", fmt::format("{}", *momentum));
   return changed;
 }
