@@ -38,7 +38,7 @@ Corpus corpus_of(const std::string& text) {
   return corpus;
 }
 
-// Lines of `columns` columns, each of a few words that occur in every line.
+// Lines of the same few words, each followed by `rest`.
 std::string lines_of_few_words(int lines, const std::string& rest) {
   std::string text;
   for (int i = 0; i < lines; ++i) text += "the cat sees the dog" + rest + "\n";

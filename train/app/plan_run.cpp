@@ -81,12 +81,14 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   return request;
 }
 
+void fix_field(PlanRequest& request, const std::string& name) {
+  request.is_fixed = [given = request.is_fixed, name](std::string_view field) { return field == name || given(field); };
+}
+
 Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer, StepTimer& timer) {
   request.text = text_facts(corpus, tokenizer, request.config.respect_documents, request.config.val_fraction);
-  const bool prepared = corpus.prepared != nullptr;
-  request.is_fixed = [given = request.is_fixed, tokenizer, prepared](std::string_view field) {
-    return given(field) || (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && prepared);
-  };
+  if (tokenizer != nullptr) fix_field(request, "tokenizer");
+  if (corpus.prepared) fix_field(request, "val_fraction");
   return make_plan(request, timer);
 }
 

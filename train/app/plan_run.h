@@ -33,6 +33,8 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 /// What is asked of a plan: `config` has the values that were given, which are fixed, and defaults; `seconds` are left
 /// for the run. The facts about the text are left out.
 PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds);
+/// The request keeps the value of this field, as of one that the user has given.
+void fix_field(PlanRequest& request, const std::string& name);
 /// The plan for a text, of whose time measuring steps with `timer` takes a part; `tokenizer` is that of
 /// fixed_tokenizer(). Throws what make_plan() throws.
 Plan plan_run(PlanRequest request, const Corpus& corpus, const Tokenizer* tokenizer, StepTimer& timer);

@@ -35,9 +35,7 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
     has_length_ = true;
   } else if (options_.init_from.empty()) {
     PlanRequest asked = request(config);
-    asked.is_fixed = [given = asked.is_fixed, has = tokenizer != nullptr](std::string_view field) {
-      return given(field) || (has && field == "tokenizer");
-    };
+    if (tokenizer) fix_field(asked, "tokenizer");
     plan_ = choose_size(asked, data_facts(corpus, config));
     config = plan_->config;
   }

@@ -14,10 +14,10 @@ struct DataFacts {
   /// Of data in columns, such as sources and targets: the number of lines, and the size of the longest column of a
   /// line, normalized as the configuration says; 0 for a plain text.
   std::int64_t lines = 0, longest_bytes = 0, longest_characters = 0;
-  /// Of the tokenizers that are no matter of a vocabulary's size, the one with which these data are best learned.
+  /// With which of char and word these data are learned better.
   std::string tokenizer = "char";
 
-  /// No column of a line has more tokens of this kind, with an end token.
+  /// An upper bound of the tokens of a column, its end token included, with a tokenizer of this kind.
   std::int64_t most_tokens(const std::string& kind) const;
 };
 

@@ -80,7 +80,7 @@ class LengthPlanner : Choices {
     constexpr std::int64_t kMultiple = 8;        // of a number that people read
     const Config& c = plan_.config;
     if (data.tokenizer != c.tokenizer)
-      choose({{"tokenizer", data.tokenizer}}, "hardly a word of the last tenth does not occur before it");
+      choose({{"tokenizer", data.tokenizer}}, "almost every word of the last tenth occurs before it");
     const std::int64_t block = ceil_div(data.most_tokens(c.tokenizer), kMultiple) * kMultiple;
     if (block > c.block_size) choose({{"block_size", fmt::format("{}", block)}}, "no line has more tokens");
     const double enough = static_cast<double>(kEnoughLines) / static_cast<double>(data.lines);
@@ -88,10 +88,10 @@ class LengthPlanner : Choices {
       choose({{"val_fraction", fmt::format("{:.1g}", enough)}},
              fmt::format("so many of {} lines say how well the others are learned", with_separators(data.lines)));
     }
-    if (task_rule(c).reads_source()) choose({{"label_smoothing", "0.1"}}, "translations are often not the only ones");
+    if (task_rule(c).reads_source()) choose({{"label_smoothing", "0.1"}}, "a line often has several good translations");
   }
 
-  // Tokens of a sequence, which in data of lines has only as many as its line.
+  // The tokens of a sequence: block_size in a text, and in data of lines the mean of the lines.
   std::int64_t usual_length(const Task& task) const {
     constexpr std::int64_t kMostSteps = 1000;  // enough for a mean
     const Config& c = plan_.config;

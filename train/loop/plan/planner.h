@@ -27,7 +27,7 @@ class Choices {
   /// Sets those of the fields that the user has not fixed.
   void choose(const std::vector<Value>& values, const std::string& reason);
   void record(const std::vector<std::string>& fields, const std::string& reason);
-  /// Of the recipe's optimizer. Measured at widths of 64 and 128; the product of width and rate is what stays.
+  /// The learning rate for apply_recipe(): measured at widths of 64 and 128, whose products with the rate are equal.
   static double rate_for_width(std::int64_t n_embd);
   /// Evaluations, checkpoints and samples of a run of `steps` steps with `evaluations` evaluations.
   void choose_intervals(std::int64_t steps, std::int64_t evaluations);
