@@ -9,19 +9,12 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "autograd/kernels/peak.h"
-#include "autograd/kernels/simd/target.h"
 #include "data/io/error.h"
-#include "data/io/os.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "train/app/bench/gemm_bench.h"
-#include "train/app/bench/machine.h"
-#include "train/app/bench/network_bench.h"
 #include "train/app/bench/profile.h"
 #include "train/app/bench/step_bench.h"
-#include "train/app/bench/timing.h"
-#include "train/loop/team/local_team.h"
 #include "train/run/config/models.h"
 
 using namespace maki;
@@ -178,23 +171,6 @@ TEST_CASE("bench measures the described model, and prints the result as text") {
   for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update",
                            " ms (median of 2 steps; the middle half: ", " parameters and 24 tokens: "})
     REQUIRE_THAT(text.out, ContainsSubstring(word));
-}
-
-TEST_CASE("a machine is described with its rates in units of a thousand million") {
-  Machine machine{.product_unit = ProductUnit::multiply_adds,
-                  .multiply_add_flop_per_second = 456e9,
-                  .peak_flop_per_second = 456e9,
-                  .peak_flop_per_second_one_thread = 228e9,
-                  .copy_bytes_per_second = 21e9};
-  REQUIRE_THAT(
-      describe(machine, Precision::float32),
-      Catch::Matchers::EndsWith(": peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"));
-  machine.product_unit = ProductUnit::amx_tiles;
-  machine.peak_flop_per_second = 3000e9;
-  machine.peak_flop_per_second_one_thread = 1500e9;
-  REQUIRE_THAT(describe(machine, Precision::float32),
-               Catch::Matchers::EndsWith(": peak 3000 GFLOP/s for products on AMX tiles (1500 on one thread), 456 "
-                                         "GFLOP/s for other multiply-adds, copies at 21.0 GB/s"));
 }
 
 TEST_CASE("the workloads of bench are those of the published comparisons") {
@@ -365,89 +341,4 @@ TEST_CASE("bench rejects what it cannot measure: exit 2") {
     REQUIRE_THAT(run_maki({"bench", option, "quickstat"}).err,
                  ContainsSubstring("nearest") && ContainsSubstring("quickstart"));
   }
-}
-
-TEST_CASE("timings: quartiles, and a warning if they are far apart") {
-  const Timings steady({5, 1, 3, 2, 4});
-  REQUIRE(steady.median() == 3);
-  REQUIRE(steady.best() == 1);
-  REQUIRE(steady.quantile(0.25) == 2);
-  REQUIRE(Timings({1, 2}).median() == 1.5);
-  REQUIRE_THAT(steady.noise_warning(), ContainsSubstring("2e+03 and 4e+03 ms"));
-  REQUIRE(Timings({1, 1.02, 1.01, 9}).noise_warning() != "");
-  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).noise_warning().empty());
-  REQUIRE_THROWS_AS(Timings({}), Error);
-  int calls = 0;
-  REQUIRE(measure_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
-  REQUIRE(calls > 700);  // one call is too short to be timed, so several are timed together
-}
-
-TEST_CASE("the peak and the memory of a machine are measured") {
-  const ThreadTeam team(2);
-  for (const DType dtype : {DType::float32, DType::float64}) {
-    const double peak = measure_peak_flop_per_second(dtype);
-    REQUIRE(std::isfinite(peak));
-    REQUIRE(peak > 1e6);
-  }
-  REQUIRE(os::peak_memory() > 1 << 20);
-}
-
-TEST_CASE("the loops that measure a machine compute what they claim, on every target") {
-  for (const std::string& name : kernels::available_targets()) {
-    kernels::force_target(name);
-    INFO("target " << kernels::target());
-    REQUIRE(kernels::run_fma_chains<float>(64) == 1);
-    REQUIRE(kernels::run_fma_chains<double>(64) == 1);
-    REQUIRE(kernels::run_fma_chains<float>(1) != 1);
-    REQUIRE(kernels::fma_flop_per_round<float>() >= kernels::fma_flop_per_round<double>());
-    if (kernels::uses_amx()) {
-      REQUIRE(kernels::run_amx_chains(1) == 1);
-      REQUIRE(kernels::run_amx_chains(1000) == 1);
-      REQUIRE(kernels::amx_flop_per_round() == 2 * 32 * 32 * 32);
-    } else {
-      REQUIRE_THROWS_AS(kernels::run_amx_chains(1), Error);
-    }
-    REQUIRE(kernels::run_bf16_chains(64) == 1);
-    REQUIRE(kernels::run_bf16_chains(5000) == 1);
-    REQUIRE(kernels::bf16_flop_per_round() >= kernels::fma_flop_per_round<float>());
-    for (const std::int64_t n : {0, 1, 15, 16, 17, 1000}) {
-      const Tensor x = full({n + 1}, DType::float32, 2);
-      Tensor y = zeros({n + 1}, DType::float32);
-      kernels::stream_copy(n, x.data<float>(), y.data<float>());
-      REQUIRE(std::ranges::count(y.values<float>(), 2.0f) == n);
-      REQUIRE(y.at(n) == 0);
-    }
-  }
-  kernels::force_target("");
-}
-
-TEST_CASE("bench network measures what ranks send each other, and fits its two numbers") {
-  std::vector<ExchangeTime> times;
-  run_local_team(3, [&](Team& team) {
-    auto measured = measure_network(team, /*seconds=*/0);
-    if (team.leads()) times = std::move(measured);
-  });
-  REQUIRE(times.size() == 3 * 6);  // in turn, 2 and 3 ranks; six sizes
-  for (const ExchangeTime& t : times) {
-    const auto& e = t.exchange;
-    INFO(e.ranks << " ranks, " << e.bytes << " bytes, " << e.in_turn);
-    // How long it takes depends on when the ranks begin, and so on what else the machine does.
-    REQUIRE(t.times.median() > 0);
-  }
-  REQUIRE(times.back().exchange.ranks == 3);
-  REQUIRE(times.back().exchange.bytes_sent() == 2 * times.back().exchange.bytes);
-
-  const auto timed = [](std::int64_t ranks, std::int64_t bytes, double seconds) {
-    return ExchangeTime{{.ranks = ranks, .bytes = bytes}, Timings({seconds})};
-  };
-  const FittedNetwork fitted = fit_network({timed(5, 0, 4e-3), timed(5, 100, 9e-3), timed(5, 1000, 44e-3)});
-  REQUIRE(fitted.speed.seconds_per_message == Approx(1e-3));
-  REQUIRE(fitted.speed.seconds_per_byte == Approx(1e-5));
-  REQUIRE(fitted.largest_deviation == Approx(1. / 9));
-}
-
-TEST_CASE("bench network needs several ranks") {
-  const Finished alone = run_maki({"bench", "network"});
-  REQUIRE(alone.exit_code == 2);
-  REQUIRE_THAT(alone.err, ContainsSubstring("mpirun"));
 }

@@ -193,5 +193,7 @@ TEST_CASE("norms: the messages for inputs that they reject") {
   REQUIRE_THAT(refusal([&] { softmax(zeros({}, DType::float32)); }),
                ContainsSubstring("softmax: x must have at least one axis"));
   REQUIRE_THAT(refusal([&] { log_softmax(Tensor()); }), ContainsSubstring("log_softmax: an input is an empty tensor"));
+  REQUIRE_THAT(refusal([&] { log_softmax(zeros({}, DType::float32)); }),
+               ContainsSubstring("log_softmax: x must have at least one axis"));
   REQUIRE_THAT(refusal([&] { softmax(zeros({3}, DType::int32)); }), ContainsSubstring("int32"));
 }
