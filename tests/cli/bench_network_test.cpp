@@ -34,7 +34,9 @@ TEST_CASE("bench network measures what ranks send each other, and fits its two n
 }
 
 TEST_CASE("bench network needs several ranks") {
-  const Finished alone = run_maki({"bench", "network"});
-  REQUIRE(alone.exit_code == 2);
-  REQUIRE_THAT(alone.err, ContainsSubstring("mpirun"));
+  for (const Arguments& options : {Arguments{}, Arguments{"--json"}}) {
+    const Finished alone = run_maki(Arguments{"bench", "network"} + options);
+    REQUIRE(alone.exit_code == 2);
+    REQUIRE_THAT(alone.err, ContainsSubstring("mpirun"));
+  }
 }

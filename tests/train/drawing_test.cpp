@@ -34,6 +34,8 @@ TEST_CASE("a colour scale covers its range, by square roots or evenly, and ends 
   REQUIRE(ColorScale{.low = -6.7, .high = 8.38}.ticks() == std::vector<double>{-5, 0, 5});
   REQUIRE(ColorScale{.low = 0.0031, .high = 0.0042}.ticks().size() == 6);
   REQUIRE(ColorScale{.low = 0, .high = 0.5, .square_root = true}.ticks().back() == 0.5);
+  for (const bool square_root : {false, true})
+    REQUIRE(ColorScale{.low = 0, .high = 4.5e-12, .square_root = square_root}.ticks().back() <= 4.5e-12);
   const ColorScale both = scale_of_weights({-0.5, 0.25});
   REQUIRE(both.low == -0.5);
   REQUIRE(both.high == 0.5);

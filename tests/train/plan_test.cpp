@@ -177,6 +177,8 @@ TEST_CASE("a short text is not read more often than helps, however much time the
     REQUIRE_FALSE(plan.enough.empty());
     REQUIRE(plan.seconds < 18'000);
   }
+  // One step reads more than all passes.
+  REQUIRE(plan_of(with(request_for(100'000, 36'000), {{"batch_size", "1000000"}})).most_steps == 1);
 }
 
 TEST_CASE(
