@@ -85,6 +85,22 @@ Hypothesis hypothesis(std::vector<std::int32_t> ids, double log_probability, boo
   return {std::move(ids), log_probability, log_probability / length_penalty(length, alpha), ended};
 }
 
+void keep_best(std::vector<Hypothesis>& found, std::int64_t count) {
+  std::ranges::sort(found, [](const Hypothesis& a, const Hypothesis& b) {
+    if (a.ended != b.ended) return a.ended;
+    return a.score != b.score ? a.score > b.score : a.ids < b.ids;
+  });
+  if (static_cast<std::int64_t>(found.size()) > count) found.resize(static_cast<std::size_t>(count));
+}
+
+// Whether `beam_size` hypotheses have ended with scores that no live one has at its present length. Ends that are
+// merely among the most likely tokens of their step, as with smoothed labels every end is, do not end a search.
+bool is_decided(std::vector<Hypothesis>& found, const Live& best, const BeamOptions& options) {
+  if (std::ssize(found) < options.beam_size) return false;
+  keep_best(found, options.beam_size);
+  return found.back().score >= best.log_probability / length_penalty(std::ssize(best.ids), options.length_penalty);
+}
+
 // One step of the search of one source: `candidates` are all continuations of its live hypotheses, whose rows in the
 // state begin at `first_row`. Appends the rows that go on and the tokens that they read to parents and ids.
 void advance(Search& search, std::vector<Candidate> candidates, std::int32_t first_row, const BeamOptions& options,
@@ -107,7 +123,7 @@ void advance(Search& search, std::vector<Candidate> candidates, std::int32_t fir
     chosen.push_back(c);
   }
   search.live.clear();
-  if (search.found.size() >= beam) return;
+  if (next.empty() || is_decided(search.found, next.front(), options)) return;
   if (last) {
     for (Live& cut : next) {
       search.found.push_back(hypothesis(std::move(cut.ids), cut.log_probability, false, options.length_penalty));
@@ -119,14 +135,6 @@ void advance(Search& search, std::vector<Candidate> candidates, std::int32_t fir
     parents.push_back(c.parent);
     ids.push_back(c.id);
   }
-}
-
-void keep_best(std::vector<Hypothesis>& found, std::int64_t count) {
-  std::ranges::sort(found, [](const Hypothesis& a, const Hypothesis& b) {
-    if (a.ended != b.ended) return a.ended;
-    return a.score != b.score ? a.score > b.score : a.ids < b.ids;
-  });
-  if (static_cast<std::int64_t>(found.size()) > count) found.resize(static_cast<std::size_t>(count));
 }
 
 void check_options(const State& state, const Tensor& prompt, const BeamOptions& o) {

@@ -107,6 +107,21 @@ TEST_CASE("plan prints what train would choose, and trains nothing") {
   REQUIRE(fields == facts.at("fields").size());
 }
 
+TEST_CASE("plan shows what train would choose for every kind of model") {
+  const TemporaryFolder folder;
+  const std::string pairs = folder.write("pairs.tsv", "a b\tx y\nb\ty\nc a\tz x\na\tx\n");
+  for (const Arguments& model : {Arguments{"seq2seq"}, Arguments{"encoder", "--task", "classify"}, Arguments{"encoder"},
+                                 Arguments{"transformer-xl"}}) {
+    const std::string& text = model.size() == 1 && model[0] != "seq2seq" ? folder.write("text", small_text()) : pairs;
+    INFO(model.back());
+    const auto facts = nlohmann::json::parse(
+        require_ok(run_maki(Arguments{"plan", text, "--minutes", "0.05", "--json", "--model"} + model)).out);
+    REQUIRE(facts.at("fields").at("n_embd") == 64);
+    REQUIRE(facts.at("fields").at("max_steps").get<int>() >= 1);
+    REQUIRE(facts.at("seconds").get<double>() > 0);
+  }
+}
+
 TEST_CASE("a plan for several ranks shows what each of them has, and how many pay") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

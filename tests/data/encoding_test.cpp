@@ -104,6 +104,16 @@ TEST_CASE("an encoding with units of two or four bytes is recognised in a text o
   }
 }
 
+TEST_CASE("an encoding is recognised by the whole lines in the first megabyte, or by a line that is longer") {
+  constexpr std::size_t kMegabyte = 1 << 20;
+  std::string text;
+  while (text.size() < kMegabyte) text += "これは日本語の文章です。";
+  const std::string bytes = encoded(text, "SHIFT_JIS"), invalid(kMegabyte, '\x81');
+  REQUIRE(bytes.size() < kMegabyte);
+  REQUIRE(detect_encoding(bytes + "\n" + invalid) == "SHIFT_JIS");
+  REQUIRE(detect_encoding(bytes + bytes + invalid) == "SHIFT_JIS");
+}
+
 TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   for (const std::string& text :
        {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {

@@ -233,6 +233,24 @@ TEST_CASE("beam search: an end counts only among the best beam_size candidates o
   REQUIRE(found[1].ended);
 }
 
+TEST_CASE("beam search: improbable ends do not end a search while a more probable hypothesis continues") {
+  // "end" and "2 end" are second of their steps, as with smoothed labels every end is; "2 3 end" is eight times as
+  // likely.
+  const TableModel model({{1, 0, 0, 0}, {0.06, 0, 0.9, 0.04}, {0.1, 0, 0, 0.9}, {0.9, 0, 0.1, 0}});
+  for (const double alpha : {0.0, 0.6}) {
+    TableState state(1);
+    const std::vector<Hypothesis> found =
+        beam_search(model, state, full({1, 1}, DType::int32, 1),
+                    {.beam_size = 2, .n_best = 2, .length_penalty = alpha, .max_tokens = 8, .end = 0})[0];
+    REQUIRE(found.size() == 2);
+    REQUIRE(found[0].ids == std::vector<std::int32_t>{2, 3});
+    REQUIRE(found[0].log_probability == Approx(std::log(0.9 * 0.9 * 0.9)));
+    if (alpha > 0) continue;
+    REQUIRE(found[1].ids == std::vector<std::int32_t>{2});
+    REQUIRE(state.length() == 3);  // no longer than needed: "2 3 2" is less likely than both
+  }
+}
+
 TEST_CASE("beam search: a single logit that is not a number is noticed") {
   const TableModel model({{1, 0, 0, 0}, {0.5, 0.2, std::nan(""), 0.3}, {1, 0, 0, 0}, {1, 0, 0, 0}});
   TableState state(1);

@@ -33,6 +33,13 @@ TEST_CASE("a plan is shown in one line: the model, what it learns from, and how 
   REQUIRE(plan_summary(plan) ==
           PlanText{"plan   2 layers of width 64 on 1,024 byte pairs and a count of n-grams: 1 step, "
                    "taught by counts of many contexts, in about 1m 01s, because more would not help"});
+  const auto taught_by = [&](const std::vector<std::string>& teachers) {
+    plan.config.teacher = teachers;
+    const std::string line = plan_summary(plan).front();
+    return line.substr(line.find("1 step"), line.find(" in about") - line.find("1 step"));
+  };
+  REQUIRE(taught_by({"runs/a", "@own:10"}) == "1 step, taught by 2 networks,");
+  REQUIRE(taught_by({"@counts", "runs/a"}) == "1 step, taught by 1 network and counts of many contexts,");
 }
 
 TEST_CASE("a plan says how far below counting alone its loss will be, where that is known") {

@@ -177,6 +177,11 @@ TEST_CASE("a short text is not read more often than helps, however much time the
     REQUIRE_FALSE(plan.enough.empty());
     REQUIRE(plan.seconds < 18'000);
   }
+  // Words are longer than characters: so few of them are no very short text.
+  PlanRequest words = with(words_request(36'000), {{"ngram_prior", "6"}});
+  words.text.characters = words.text.bytes = 170'000;
+  words.text.tokens = 41'000;
+  REQUIRE(plan_of(words).passes > 20);
   // One step reads more than all passes.
   REQUIRE(plan_of(with(request_for(100'000, 36'000), {{"batch_size", "1000000"}})).most_steps == 1);
 }

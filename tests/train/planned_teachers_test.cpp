@@ -37,6 +37,26 @@ TEST_CASE("a plan for many threads has a teacher only in a longer time, because 
   REQUIRE(has_teacher(plan_of(request_for(1'000'000, 1200))));
 }
 
+TEST_CASE("the time that the teachers of the user take is planned, and their context is enough for the run") {
+  const PlanRequest request = with(request_for(1'000'000, 60), {{"teacher", ""}});
+  const Plan alone = plan_of(request);
+  const Plan own = plan_of(with(request, {{"teacher", "@own:500"}})),
+             more = plan_of(with(request, {{"teacher", "@own:800"}}));
+  REQUIRE(own.config.n_embd == alone.config.n_embd);
+  REQUIRE(own.seconds > 0.97 * 60);
+  REQUIRE(own.seconds <= 60);
+  // 300 steps fewer, each of which would have taken a tenth longer than those of a teacher.
+  REQUIRE(static_cast<double>(own.config.max_steps - more.config.max_steps) == Approx(300 / 1.1).epsilon(0.1));
+  REQUIRE(plan_of(with(request, {{"teacher", "@counts"}})).config.max_steps < 9 * alone.config.max_steps / 10);
+  REQUIRE_THROWS_WITH(plan_of(with(request, {{"teacher", "@own:100000000"}})),
+                      ContainsSubstring("minutes: what teaches takes"));
+  PlanRequest near = request;
+  near.most_context = 48;
+  REQUIRE(plan_of(near).config.block_size == 48);
+  near.most_context = 100'000;
+  REQUIRE(plan_of(near).config.block_size == alone.config.block_size);
+}
+
 TEST_CASE("a plan leaves teachers to the user, and has none where nothing is gained") {
   const double hour = 3600;
   PlanRequest request = request_for(1'000'000, hour);

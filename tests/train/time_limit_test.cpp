@@ -188,7 +188,20 @@ TEST_CASE("the number of steps is decided after a tenth of the time, and again w
   REQUIRE(decide(80.5, 0.25, 141) == 219);  // the machine is faster, and half of the steps that were left are done
   REQUIRE(decide(97, 1, 200) == 203);
   times.forget(Work::step);
-  REQUIRE_FALSE(decide(98.5, 0.1, 202));  // too late to decide anything
+  REQUIRE_FALSE(decide(98.5, 0.1, 202));  // too late to gain anything
+}
+
+TEST_CASE("a run that would end late is shortened in the last part of its time as well, and after it") {
+  for (const double now : {99., 130.}) {  // of 100 seconds: the first steps took longer than all were to take
+    Clock clock;
+    StepBudget budget(clock.limit(100));
+    Config config = intervals();
+    config.eval_interval = config.checkpoint_interval = config.sample_interval = 1000;
+    WorkTimes times;
+    clock.seconds = now;
+    times.add(Work::step, 90, 30);
+    REQUIRE(budget.decide(times, config, {}, 30) == 31);
+  }
 }
 
 TEST_CASE("a decision waits for steps to be timed, and never exceeds the most that help") {

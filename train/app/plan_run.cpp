@@ -10,6 +10,7 @@
 #include "train/app/ranks.h"
 #include "train/loop/estimate.h"
 #include "train/run/config/configured_tokenizer.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
@@ -50,6 +51,23 @@ std::string expectation(const Plan& plan) {
   return fmt::format("; a loss about {:.0f}% below that of counting alone", std::max(1.0, 100 * below));
 }
 
+// A run sees no more than its teachers, and has counted what they have.
+void suit_teacher(PlanRequest& request, const Config& teacher) {
+  request.most_context = std::min(teacher.block_size, request.most_context.value_or(teacher.block_size));
+  if (teacher.ngram_prior == 0 || request.is_fixed("ngram_prior")) return;
+  request.config.ngram_prior = teacher.ngram_prior;
+  fix_field(request, "ngram_prior");
+}
+
+// Whom the network learns from besides the text; "" if from nobody.
+std::string teachers_text(const Config& config) {
+  const std::int64_t counts = std::ranges::count(config.teacher, kCountingTeacher);
+  const std::int64_t networks = std::ssize(config.teacher) - counts;
+  if (config.teacher.empty()) return "";
+  return fmt::format(", taught by {}{}{},", networks > 0 ? pluralize(networks, "network") : "",
+                     networks > 0 && counts > 0 ? " and " : "", counts > 0 ? "counts of many contexts" : "");
+}
+
 }  // namespace
 
 bool leaves_steps_open(const ConfigFlags& flags) { return !given_step_option(flags, kStepOptions); }
@@ -78,6 +96,9 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
   if (const auto available = os::available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
+  for (const std::string& teacher : config.teacher) {
+    if (is_run(teacher)) suit_teacher(request, read_checked_state(ContainerReader(teacher)).config);
+  }
   return request;
 }
 
@@ -98,7 +119,7 @@ std::vector<std::string> plan_summary(const Plan& plan) {
   std::vector<std::string> lines = {
       fmt::format("plan   {} of width {} on {}{}: {}{} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd,
                   tokens_text(c), c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"),
-                  c.teacher.empty() ? "" : ", taught by counts of many contexts,", format_duration(plan.seconds),
+                  teachers_text(c), format_duration(plan.seconds),
                   plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
   if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {
     lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",

@@ -10,7 +10,8 @@ namespace {
 
 // The first decision is early enough for a schedule that ends on time. Each later one comes after half of the time or
 // of the steps that were left, whichever is first: a machine that becomes busy delays the end, and one that becomes
-// idle would end the run early. In the last part of the time nothing is decided, because what is left to win is little.
+// idle would end the run early. In the last part of the time, and after it, only an end that would be late by as much
+// is decided: less is little to win.
 constexpr double kFirstPart = 0.1, kLastPart = 0.02;
 // Steps that must have been timed before a decision: an average over fewer would follow the noise of the machine,
 // unless they have taken this part of the time.
@@ -111,9 +112,11 @@ std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& c
   const bool due = decided_at_
                        ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
                        : elapsed - begin_ >= kFirstPart * (limit_.seconds - begin_) || 2 * finished >= config.max_steps;
-  if (!due || left < kLastPart * limit_.seconds) return std::nullopt;
-  const std::int64_t fit =
-      steps_that_fit(times, config, affordable(extent, times, limit_.seconds), finished, limit_.most_steps, left);
+  if (!due) return std::nullopt;
+  const EvalExtent evaluations = affordable(extent, times, limit_.seconds);
+  const double late = seconds_to_finish(times, config, evaluations, finished, config.max_steps) - left;
+  if (left < kLastPart * limit_.seconds && late < kLastPart * limit_.seconds) return std::nullopt;
+  const std::int64_t fit = steps_that_fit(times, config, evaluations, finished, limit_.most_steps, left);
   times.forget(Work::step);
   const auto change = static_cast<double>(fit - config.max_steps);
   const bool worth_it = std::abs(change) > (change < 0 ? kShorter : kLonger) * static_cast<double>(config.max_steps);

@@ -72,8 +72,8 @@ std::int64_t last_restart(const Config& config, std::int64_t step);
 
 /// Decides how many steps fit: when a tenth of the time that was left at the start has passed, or half of the steps are
 /// done, and then whenever half of the time or of the steps that were left have passed, in case the machine has become
-/// busier or idle in the meantime. Not before three steps have been timed, unless they are very long, and not in the
-/// last fiftieth of the time.
+/// busier or idle in the meantime. Not before three steps have been timed, unless they are very long, and in the last
+/// fiftieth of the time, or after it, only if the run would end late by another fiftieth.
 class StepBudget {
  public:
   explicit StepBudget(TimeLimit limit) : limit_(std::move(limit)), begin_(limit_.elapsed()) {}

@@ -6,35 +6,25 @@
 #include "data/io/printable.h"
 #include "train/app/plan_ranks.h"
 #include "train/app/plan_run.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
-#include "train/run/config/models.h"
-#include "train/run/config/tasks.h"
+#include "train/loop/plan/data_facts.h"
+#include "train/loop/tasks.h"
 
 namespace maki {
 namespace {
 
 // Fields that are no options of this verb: they do not change a plan, or a plan alone decides them.
-constexpr std::string_view kNotOffered[] = {
-    "out",    "max_steps", "lr_decay_steps", "keep_last",    "patience",         "early_stop", "task",
-    "freeze", "lora_rank", "lora_alpha",     "lora_targets", "recompute_blocks", "tensorboard"};
-
-// Whether some model and task that can be planned meet all conditions of the field.
-bool can_matter(const Field& field) {
-  return std::ranges::all_of(field.conditions, [](const Condition& condition) {
-    const auto allowed = [&](const std::string& value) { return condition.allows(value); };
-    const auto learned = [&](const std::string& task) { return task_rule(task).predicts_next && allowed(task); };
-    if (condition.needs == "task") return std::ranges::any_of(task_names(), learned);
-    return condition.needs != "model" || std::ranges::any_of(planned_models(), allowed);
-  });
-}
+constexpr std::string_view kNotOffered[] = {"out",        "max_steps",    "lr_decay_steps",   "keep_last",
+                                            "patience",   "early_stop",   "freeze",           "lora_rank",
+                                            "lora_alpha", "lora_targets", "recompute_blocks", "tensorboard"};
 
 std::vector<std::string> planned_fields() {
   std::vector<std::string> names;
   for (const Field& field : fields()) {
-    if (can_matter(field) && std::ranges::find(kNotOffered, field.name) == std::end(kNotOffered))
-      names.push_back(field.name);
+    if (std::ranges::find(kNotOffered, field.name) == std::end(kNotOffered)) names.push_back(field.name);
   }
   return names;
 }
@@ -77,6 +67,18 @@ void print_plan(const Plan& plan, RankStepTimer& timer, bool json) {
   report.print(json);
 }
 
+// As PlannedStart does it where the shape of the network is not chosen: parts and tokens for the data, then the length.
+Plan plan_for_data(PlanRequest request, const Corpus& corpus, const std::shared_ptr<const Tokenizer>& tokenizer,
+                   const ConfigFlags& flags, StepTimer& timer) {
+  if (tokenizer) fix_field(request, "tokenizer");
+  const Plan size = choose_size(request, data_facts(corpus, request.config));
+  request.config = size.config;
+  flags.complete(request.config);
+  Plan plan = plan_length(request, *make_task(request.config, corpus, {tokenizer, tokenizer}), timer);
+  plan.choices.insert(plan.choices.begin(), size.choices.begin(), size.choices.end());
+  return plan;
+}
+
 int plan_for_text(const PlanOptions& o) {
   RankStepTimer timer(o.ranks, o.flags);
   const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
@@ -84,12 +86,14 @@ int plan_for_text(const PlanOptions& o) {
   Config config;
   config.corpus = o.corpus;
   o.flags.apply(config, "quickstart");
+  config.teacher = teacher_checkpoints(config.teacher);
   use_threads(config);
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
   const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
   PlanRequest request = plan_request(config, o.flags, 60 * minutes);
-  const Plan plan = plan_run(std::move(request), corpus, tokenizer.get(), timer);
+  const Plan plan = chooses_model(config) ? plan_run(std::move(request), corpus, tokenizer.get(), timer)
+                                          : plan_for_data(std::move(request), corpus, tokenizer, o.flags, timer);
   o.flags.require_effect(plan.config);
   print_plan(plan, timer, o.json);
   return 0;

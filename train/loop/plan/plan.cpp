@@ -77,7 +77,7 @@ void Planner::choose_dropout() {
   const double strong_from = prior ? kManyPassesOnPrior : tokens.many_passes;
   const bool weak = passes < strong_from || (prior && plan_.config.n_embd <= 64);
   choose({{"dropout", weak ? "0.1" : "0.2"}},
-         fmt::format("{} over the text", passes_text(std::min(passes, shape_.most_passes(text_.train_tokens)))));
+         fmt::format("{} over the text", passes_text(std::min(passes, most_steps() / steps_per_pass()))));
 }
 
 // Of a very short text the best step is an early one, which frequent evaluations find.

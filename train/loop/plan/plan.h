@@ -28,6 +28,7 @@ struct PlanRequest {
   std::function<bool(std::string_view field)> is_fixed = [](std::string_view) { return false; };
   bool has_weights = false;                           ///< the run begins with the weights of another
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
+  std::optional<std::int64_t> most_context = std::nullopt;  ///< tokens that its teachers see; nullopt: any number
 
   /// Whether the user has asked for n-gram tables.
   bool wants_tables() const {

@@ -69,6 +69,8 @@ class LengthPlanner : Choices {
            fmt::format("for {} of data", format_bytes(bytes)));
     record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
     const Config& c = plan_.config;
+    if (request_.most_context.value_or(c.block_size) < c.block_size)
+      choose({{"block_size", fmt::format("{}", *request_.most_context)}}, "the context of a teacher");
     if (optimizer_kind(c.optimizer).matrix_rate)
       choose({{"learning_rate", fmt::format("{}", rate_for_width(c.n_embd))}},
              fmt::format("for a width of {}", c.n_embd));

@@ -53,7 +53,9 @@ void Planner::choose_tokenizer() {
   const bool bytes = kind == Vocabulary::bytes, characters = kind == Vocabulary::characters;
   text_.tokens = bytes ? text.bytes : characters ? text.characters : text.tokens;
   text_.vocabulary = bytes ? kByteValues : characters ? text.distinct : text.vocabulary;
-  text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * (1 - plan_.config.val_fraction));
+  const double trained = 1 - plan_.config.val_fraction;
+  text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * trained);
+  text_.train_characters = static_cast<double>(text.characters) * trained;
   text_.prior = prior_use();
 }
 
@@ -143,18 +145,26 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
   constexpr auto kParts = static_cast<double>(HeldOutExpectations::kParts);
   const double counted = kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
   const double all = passes(choice, request_.seconds);
-  if (is_fixed("teacher") || shape_.recipe != Recipe::prior || text_.train_tokens < kVeryShortText ||
-      text_.train_tokens > kLongestText || all < 2 * counted)
-    return;
-  Config taught = plan_.config;
-  set_list(taught, find_field("teacher"), {std::string(kCountingTeacher)});
-  Config shaped = taught;
-  apply_shape(shaped, choice.shape, request_);
-  if (request_.memory && memory_bytes(shaped) > *request_.memory) return;
-  plan_.config = taught;
-  record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
-  teacher_seconds_ = request_.seconds * counted / all;
-  seconds_per_step_ *= kTaughtStep;
+  const bool enough = shape_.recipe == Recipe::prior && text_.train_characters >= kVeryShortText &&
+                      text_.train_tokens <= kLongestText && all >= 2 * counted;
+  if (!is_fixed("teacher") && enough) {
+    Config taught = plan_.config;
+    set_list(taught, find_field("teacher"), {std::string(kCountingTeacher)});
+    Config shaped = taught;
+    apply_shape(shaped, choice.shape, request_);
+    if (request_.memory && memory_bytes(shaped) > *request_.memory) return;
+    plan_.config = taught;
+    record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
+  }
+  for (const std::string& teacher : plan_.config.teacher) {
+    if (teacher == kCountingTeacher) teacher_seconds_ += request_.seconds * counted / all;
+    if (const auto steps = own_teacher_steps(teacher))
+      teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
+  }
+  check(training_seconds() > 0,
+        "minutes: what teaches takes about {:.3g} of {:.3g} seconds; allow more, or omit teacher", teacher_seconds_,
+        request_.seconds);
+  if (!plan_.config.teacher.empty()) seconds_per_step_ *= kTaughtStep;
 }
 
 // Training begins when the counts of a teacher are made, and a part of what that takes is kept.

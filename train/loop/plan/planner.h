@@ -58,7 +58,7 @@ class Planner : Choices {
   double steps_per_pass() const;
   double training_seconds() const { return request_.seconds - teacher_seconds_; }
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
-  bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_tokens < kVeryShortText; }
+  bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_characters < kVeryShortText; }
   void choose_tokenizer();
   bool can_have_prior(std::int64_t tokens) const;
   PriorUse prior_use() const;

@@ -13,8 +13,8 @@ namespace maki {
 /// those with the characters of an alphabet or 512 byte pairs do not.
 inline constexpr std::int64_t kManyTokens = 512;
 
-/// From fewer training tokens than this, only the smallest network on a prior learns more than it forgets, and only at
-/// low rates (choose_optimizer() in plan.cpp).
+/// From fewer characters of training text than this, only the smallest network on a prior learns more than it forgets,
+/// and only at low rates (choose_optimizer() in plan.cpp).
 inline constexpr double kVeryShortText = 50'000;
 
 /// Training texts with fewer tokens than this are short: tables alone read them a little more than once, and a network
@@ -60,7 +60,7 @@ enum class PriorUse : std::uint8_t { no, possible, certain };
 /// What is to be learned, once the tokens are chosen.
 struct LearnedText {
   std::int64_t tokens = 0, vocabulary = 0;
-  double train_tokens = 0;
+  double train_tokens = 0, train_characters = 0;
   PriorUse prior = PriorUse::no;
   bool by_heart = false;  ///< the text is so short that it is to be known, not predicted
 };

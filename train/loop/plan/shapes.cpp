@@ -89,8 +89,9 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
     if (!is_allowed(shape.recipe, request, text)) continue;
     const auto has_prior = [](const Candidate& c) { return c.shape.recipe == prior; };
     const bool is_larger = shape.recipe == prior && std::ranges::any_of(list, has_prior);
-    if (is_larger && text.train_tokens < kVeryShortText) continue;
+    if (is_larger && text.train_characters < kVeryShortText) continue;
     if (!config.respect_documents) shape.block_size = std::min(shape.block_size, longest_block(text));
+    shape.block_size = std::min(shape.block_size, request.most_context.value_or(shape.block_size));
     if (text.by_heart) shape.block_size = block_by_heart(text.tokens, shape.block_size);
     Candidate next{.shape = shape, .config = config};
     apply_shape(next.config, shape, request);
