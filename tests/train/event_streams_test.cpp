@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/files.h"
+#include "tests/train/small_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -100,4 +101,15 @@ TEST_CASE("a stream that its reader does not take stops at about a megabyte") {
   REQUIRE(written >= kMegabyte);
   REQUIRE(written < kMegabyte + kMegabyte / 2);
   REQUIRE(stream.follow() == 0);
+}
+
+TEST_CASE("a stream of events begins with the lowest possible loss, if that is known") {
+  const RunToFollow one;
+  const auto start = [&] { return FollowedStream(one.run, 0).follow(); };
+  const std::size_t unknown = start();
+  std::filesystem::create_directory(std::filesystem::path(one.run.checkpoint_file(2)).parent_path());
+  write_smallest(one.run.checkpoint_file(2));
+  REQUIRE(start() == unknown);
+  write_smallest(one.run.checkpoint_file(2), [](CheckpointState& state) { state.best_possible_loss = 0.625; });
+  REQUIRE(start() == unknown - std::string("null").size() + std::string("0.625").size());
 }
