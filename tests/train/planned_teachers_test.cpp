@@ -49,7 +49,7 @@ TEST_CASE("the time that the teachers of the user take is planned, and their con
   REQUIRE(static_cast<double>(own.config.max_steps - more.config.max_steps) == Approx(300 / 1.1).epsilon(0.1));
   REQUIRE(plan_of(with(request, {{"teacher", "@counts"}})).config.max_steps < 9 * alone.config.max_steps / 10);
   REQUIRE_THROWS_WITH(plan_of(with(request, {{"teacher", "@own:100000000"}})),
-                      ContainsSubstring("minutes: what teaches takes"));
+                      ContainsSubstring("minutes: the teachers alone take about"));
   PlanRequest near = request;
   near.most_context = 48;
   REQUIRE(plan_of(near).config.block_size == 48);

@@ -162,8 +162,8 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
       teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
   }
   check(training_seconds() > 0,
-        "minutes: what teaches takes about {:.3g} of {:.3g} seconds; allow more, or omit teacher", teacher_seconds_,
-        request_.seconds);
+        "minutes: the teachers alone take about {}, and the run may take {}; allow more, or omit `teacher`",
+        seconds_text(teacher_seconds_), seconds_text(request_.seconds));
   if (!plan_.config.teacher.empty()) seconds_per_step_ *= kTaughtStep;
 }
 
