@@ -229,6 +229,9 @@ TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
   Watch watch;
   REQUIRE(plan_length(request, *task, watch).config.max_steps > 0);
   REQUIRE(watch.block_size == 14);
+  request.memory = 1;
+  REQUIRE_THROWS_WITH(plan_length(request, *task, watch),
+                      ContainsSubstring("longest lines, which need a context of 64 tokens"));
 
   PlanRequest text = request_of("encoder", "masked", {{"block_size", "16"}});
   const std::unique_ptr<Task> windows = make_task(text.config, corpus, {});

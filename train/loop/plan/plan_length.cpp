@@ -31,8 +31,8 @@ class LengthPlanner : Choices {
     const Config& c = plan_.config;
     plan_.memory_bytes = memory_needed(c, task.vocab_sizes()).total();
     check(!request_.memory || plan_.memory_bytes <= *request_.memory,
-          "plan: about {} of memory are needed, and {} may be used; lower batch_size, block_size, n_embd or n_layer",
-          format_bytes(plan_.memory_bytes), format_bytes(request_.memory.value_or(0)));
+          "plan: about {} of memory are needed, and {} may be used; {}", format_bytes(plan_.memory_bytes),
+          format_bytes(request_.memory.value_or(0)), advice_on_memory());
     Config timed = c;
     timed.block_size = usual_length(task);
     plan_.step = timer.time_step(timed, task.vocab_sizes());
@@ -57,6 +57,14 @@ class LengthPlanner : Choices {
   }
 
  private:
+  // A line that does not fit into the context is refused.
+  std::string advice_on_memory() const {
+    const Config& c = plan_.config;
+    if (task_rule(c).plain_text()) return "lower batch_size, block_size, n_embd or n_layer";
+    return fmt::format("lower batch_size, n_embd or n_layer, or divide the longest lines, which need a context of {}",
+                       pluralize(c.block_size, "token"));
+  }
+
   // One layer of width 64 solves 400 pairs of sentences in 16 seconds; the presets are for megabytes.
   void choose_blocks(std::int64_t bytes) {
     constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
