@@ -260,6 +260,13 @@ TEST_CASE("weights that are not finite, or of another type, are refused") {
                ContainsSubstring("must be of type F16, BF16, F32 or F64; got I32"));
 }
 
+TEST_CASE("a model is imported only into a folder that config.toml can name") {
+  const TemporaryFolder folder;
+  REQUIRE_THROWS_WITH(import_into(hugging_face_fixture("gpt2"), folder / "r\xFFn"),
+                      ContainsSubstring("out: must be valid UTF-8"));
+  REQUIRE(std::filesystem::is_empty(folder / ""));
+}
+
 TEST_CASE("a stored head that differs from the embedding is not tied, whatever the configuration says") {
   const TemporaryFolder folder;
   const std::string path = changed_fixture(folder, "llama-tied", "{", "{"), file = path + "/model.safetensors";
