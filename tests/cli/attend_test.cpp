@@ -224,7 +224,7 @@ TEST_CASE("attend: what it cannot draw is refused with a sentence") {
   const auto refused = [&](const Arguments& more, int code, const std::vector<std::string>& words) {
     require_refused(run_maki(Arguments{"attend", run} + more), code, words);
   };
-  refused({"--prompt", ""}, 2, {"the prompt has no token"});
+  refused({"--prompt", ""}, 2, {"prompt: must not be empty"});
   refused({"--prompt", "the", "--layer", "2"}, 2, {"layer: must be", "2"});
   refused({"--prompt", "the", "--head", "-1"}, 2, {"head: must be", "-1"});
   refused({"--prompt", "the", "--kind", "cross"}, 2, {"--kind and --target are for models that", "gpt"});
@@ -232,7 +232,7 @@ TEST_CASE("attend: what it cannot draw is refused with a sentence") {
   refused({"--prompt", "the", "--csv", "--json"}, 2, {"use only one of them"});
   refused({"--prompt", "猫"}, 3, {"猫"});
   refused({"--prompt", "\xff"}, 3, {"prompt: must be UTF-8"});
-  refused({"--prompt", small_text().substr(0, 17)}, 2, {"block_size = 16"});
+  refused({"--prompt", small_text().substr(0, 17)}, 3, {"prompt: may have at most 16 tokens", "it has 17; shorten it"});
   refused({"--prompt", "the", "--out", folder / "no/such.svg"}, 4, {"no/such.svg"});
   const std::string long_run = trained(folder, "long", {"--positions", "none"});
   require_refused(run_maki({"attend", long_run, "--prompt", small_text().substr(0, 513)}), 2,

@@ -57,7 +57,7 @@ TEST_CASE("numbers are decimal and finite, whichever verb reads them: others are
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
   const std::string whole = "must be a whole number; got ", decimal = "must be a finite decimal number; got ";
-  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "", "0b11", "99999999999999999999"}) {
+  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "0b11", "99999999999999999999"}) {
     require_refused(run_maki({"generate", run, "--max-tokens", text}), 2, {"max_tokens: " + whole + text});
     require_refused(run_maki({"generate", run, "--seed", text}), 2, {"seed: " + whole + text});
     require_refused(run_maki({"eval", run, "--eval-batches", text}), 2, {"eval_batches: " + whole + text});

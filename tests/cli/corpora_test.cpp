@@ -86,7 +86,7 @@ TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run")
   // Other texts of a user with such files are in the same encoding; those in UTF-8 remain what they are.
   REQUIRE_THAT(
       finished(run_maki({"eval", folder / "run", folder.write("other.txt", in_shift_jis("山と川の話。\n"))})).err,
-      ContainsSubstring("with encoding = 'SHIFT_JIS'; to read it otherwise: --encoding ''"));
+      ContainsSubstring("with encoding = 'SHIFT_JIS'; to read it otherwise: --encoding UTF-8"));
   for (const std::string& prompt : {in_shift_jis("山と"), std::string("山と")}) {
     const std::string file = folder.write("prompt.txt", prompt);
     REQUIRE(finished(run_maki({"generate", folder / "run", "--prompt-file", file, "--max-tokens", "2"}))

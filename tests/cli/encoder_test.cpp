@@ -148,10 +148,10 @@ TEST_CASE("fill refuses what it cannot do in one sentence") {
     REQUIRE(finished.out.empty());
   };
   refused({"--text", "the reel"}, 2, {"text: must contain [MASK]", "the reel"});
-  refused({"--text", ""}, 2, {"text: must contain [MASK]"});
+  refused({"--text", ""}, 2, {"text: must not be empty"});
   refused({"--text", "the [MASK] Z"}, 3, {"vocabulary", "Z"});
   refused({"--text", "the \xff[MASK]"}, 3, {"UTF-8", "offset 4"});
-  refused({"--text", "[MASK]" + std::string(16, 'e')}, 2, {"17", "16"});
+  refused({"--text", "[MASK]" + std::string(16, 'e')}, 3, {"text: may have at most 16 tokens", "it has 17"});
   refused({"--text", "[MASK]", "--top", "0"}, 2, {"top: must be between 1"});
   refused({}, 2, {"--text"});
   const std::string gpt = trained.folder / "gpt";
@@ -219,7 +219,7 @@ TEST_CASE("embed refuses what it cannot do in one sentence") {
   refused({"the", ""}, 2, {"at least one token"});
   refused({"the", "Z"}, 3, {"vocabulary", "Z"});
   refused({"the", "\xff"}, 3, {"text 2", "UTF-8"});
-  refused({std::string(17, 'e')}, 2, {"17", "16"});
+  refused({"the", std::string(17, 'e')}, 3, {"text 2: may have at most 16 tokens", "it has 17"});
   refused({"the", "--word", "maki"}, 2, {"word: must occur at least twice", "maki"});
   refused({"the", "--json", "--npy", trained.folder / "x.npy"}, 2, {"--json and --npy"});
   refused({"the", "--npy", trained.folder / "missing/x.npy"}, 4, {"missing/x.npy"});

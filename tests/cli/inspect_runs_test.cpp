@@ -84,6 +84,7 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   REQUIRE(facts["differences"] == nlohmann::json{"n_layer", "seed"});
   REQUIRE(facts["runs"][1]["config"]["seed"] == 7);
   require_refused(run_maki({"inspect", a, b, "--csv"}), 2, {"--csv", "single"});
+  require_refused(run_maki({"inspect", a, "--csv", "--json"}), 2, {"--csv and --json", "use only one of them"});
   require_refused(run_maki({"inspect", a, folder / "none"}), 2, {"none"});
   require_refused(run_maki({"inspect", a + "/checkpoints/step-00000040.maki", "--csv"}), 2, {"run directory"});
 }

@@ -86,6 +86,8 @@ TEST_CASE("a run that is interrupted while a teacher is trained is resumed there
     REQUIRE(all.end_of(out) == own);
     const Finished finished = require_ok(run_maki({"train", "--resume", run}));
     REQUIRE_THAT(finished.err, !ContainsSubstring("first a teacher"));
+    require_refused(run_maki({"train", "--resume", run, "--teacher", "@own:26", "--teacher", "@own:20"}), 2,
+                    {"teacher: is fixed for this run at @own:25; got @own:26"});
   }
   REQUIRE(interrupted > 0);
 }

@@ -75,11 +75,16 @@ TEST_CASE("a time limit is refused beside what it would contradict") {
   refused({"--minutes", "0"}, {"minutes: ", "0.01"});
   refused({"--minutes", "soon"}, {"minutes: ", "soon"});
   refused({"--minutes", "5d"}, {"minutes: ", "5d"});
-  refused({"--minutes", "0s"}, {"minutes: ", "0.6"});
+  refused({"--minutes", "0s"}, {"minutes: ", "0.6s", "got 0s"});
+  refused({"--minutes", "1m30s"}, {"minutes: ", "one unit", "got 1m30s"});
   refused({"--minutes", "1667h"}, {"minutes: must be between ", "1666.6", "got 1667"});
   refused({"--max-steps", "5", "--explain"}, {"explain: "});
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "1"} + kSmall));
-  require_refused(run_maki({"train", "--resume", run, "--minutes", "1"}), 2, {"minutes: ", "--max-steps"});
+  const Arguments resumed = {"train", "--resume", run, "--max-steps", "2"};
+  require_refused(run_maki(resumed + Arguments{"--minutes", "1"}), 2, {"minutes: ", "--max-steps"});
+  require_refused(run_maki(resumed + Arguments{"--explain"}), 2, {"explain: ", "omit"});
+  require_refused(run_maki(resumed + Arguments{"--out", folder / "other"}), 2, {"out: ", "stays in its directory"});
+  REQUIRE_FALSE(std::filesystem::exists(checkpoint(run, 2)));
   require_refused(run_maki({"plan", corpus, "--preset", "baby"}), 2, {"plan: ", "--preset"});
   for (const char* option : {"--out", "--max-steps", "--lr-decay-steps", "--patience", "--keep-last"})
     require_refused(run_maki({"plan", corpus, option, "1"}), 2, {std::string(option) + ": is an option of maki train"});

@@ -62,7 +62,14 @@ TEST_CASE(
   require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "alone", "--ngram-prior", "3", "--max-steps", "12"} +
                       kSmall));
   REQUIRE(read_bytes(checkpoint(folder / "alone", 12)) != bytes);
-  require_refused(run_maki({"train", "--resume", parts, "--max-steps", "14", "--teacher", "@own:3"}), 2, {"teacher"});
+  const Finished other =
+      run_maki({"train", "--resume", parts, "--max-steps", "14", "--teacher", "@own:3", "--teacher", "@counts"});
+  require_refused(other, 2,
+                  {"teacher: this run learns from @counts; got 1 run and @counts; name what it has learned from"});
+  REQUIRE_THAT(other.err, !ContainsSubstring("counting the text"));
+  // Nor does a run get a teacher that it has not had from the beginning.
+  require_refused(run_maki({"train", "--resume", folder / "alone", "--max-steps", "14", "--teacher", "@counts"}), 2,
+                  {"teacher: this run has learned from its text alone up to step 12", "omit --teacher"});
 }
 
 TEST_CASE("teachers, their weight and their order change what is learned") {
@@ -100,13 +107,17 @@ TEST_CASE("a run whose teacher is gone, or another one, is not continued: exit 2
   require_ok(all.train("run", {"--max-steps", "4"}));
   const Arguments resumed = {"train", "--resume", all.folder / "run", "--max-steps", "8"};
   require_refused(run_maki(resumed + Arguments{"--teacher", all.folder / "2"}), 2, {"name the same checkpoints"});
-  require_refused(run_maki(resumed + Arguments{"--teacher-weight", "0.4"}), 2, {"name the same checkpoints"});
+  require_refused(run_maki(resumed + Arguments{"--teacher-weight", "0.4"}), 2,
+                  {"teacher_weight: is fixed for this run at 0.5; got 0.4; omit --teacher-weight"});
   std::filesystem::rename(all.folder / "1", all.folder / "moved");
-  require_refused(run_maki(resumed), 2, {all.folder / "1"});
+  require_refused(run_maki(resumed), 2, {"teacher: " + all.folder / "1"});
   require_ok(run_maki(resumed + Arguments{"--teacher", all.folder / "moved"}));
   std::filesystem::remove(all.folder / "run/config.toml");  // which names the teacher
   require_refused(run_maki({"train", all.corpus, "--resume", all.folder / "run", "--max-steps", "12"}), 2,
-                  {"learns from others"});
+                  {"learns from 1 run; got none"});
   require_refused(run_maki({"train", all.corpus, "--out", all.folder / "x", "--teacher-weight", "0.4"}), 2,
-                  {"--teacher-weight", "teacher"});
+                  {"teacher_weight: has an effect only with --teacher; add it, or omit --teacher-weight"});
+  const std::string damaged = all.folder.write("damaged.maki", "damaged");
+  require_refused(run_maki({"train", all.corpus, "--out", all.folder / "x", "--teacher", damaged}), 4,
+                  {"teacher: " + damaged});
 }

@@ -284,8 +284,14 @@ TEST_CASE("lines that cannot be read are named by number") {
   };
   refuse(run, "a b\na zoo\n", 3, {"line 2", "z (U+007A)", "o (U+006F) 2 times", "--unknown skip"});
   refuse(run, "a\n\nb \xFF\n", 3, {"line 3", "UTF-8", "offset 2"});
-  const std::string longer = "a b c d e a b c d e a b c d e a b";
+  const std::string longer = "a b c d e a b c d e a b c d e a b",
+                    many = "one two three four five one two three four five one two";
   refuse(learned, "a\n" + longer + "\n", 3, {"line 2", "at most 11 tokens", "learned positions", "it has 17"});
+  require_refused(run_maki({"attend", learned.path, "--prompt", longer}), 3, {"prompt: may have at most 11 tokens"});
+  require_refused(run_maki({"attend", learned.path, "--prompt", "a", "--target", many}), 3,
+                  {"target: may have at most 11 tokens", "it has 12; shorten it"});
+  require_refused(run_maki({"generate", run.path, "--prompt", "a", "--max-tokens", "0"}), 2,
+                  {"max_tokens: must be at least 1 for a model that translates; got 0"});
   REQUIRE(lines_of(run.translate(longer + "\n")).size() == 1);  // sinusoidal positions have no end
   RunOptions piped;
   piped.input = "a zb\n";
@@ -316,7 +322,8 @@ TEST_CASE("options that do not apply to a kind of model are refused: exit 2") {
     return run_maki(Arguments{"train", run.corpus, "--out", folder / "other"} + more);
   };
   require_refused(start({"--share-vocabulary"}), 2, {"share_vocabulary", "next_token"});
-  require_refused(start({"--task", "translate"}), 2, {"task: must be next_token", "gpt", "translate"});
+  require_refused(start({"--task", "translate"}), 2,
+                  {"task: must be next_token for a model of kind gpt", "use --model seq2seq for it"});
   require_refused(start({"--model", "seq2seq", "--task", "next_token"}), 2, {"task: must be translate", "seq2seq"});
   require_refused(start({"--model", "seq2seq", "--conv-width", "4"}), 2, {"conv_width"});
   require_refused(start({"--model", "seq2seq", "--attention", "elu"}), 2, {"attention"});

@@ -80,7 +80,7 @@ TEST_CASE("an option that may be repeated takes one value each time, and argumen
 
 TEST_CASE("a value after = may be empty, and then the next word is no value") {
   REQUIRE_THAT(run_maki({"generate", "--prompt=", "no-such-run"}).err, ContainsSubstring("no-such-run: there is no"));
-  REQUIRE_THAT(said({"generate", "x", "--temperature="}), ContainsSubstring("temperature: must be"));
+  REQUIRE_THAT(said({"generate", "x", "--temperature="}), ContainsSubstring("temperature: must not be empty"));
 }
 
 TEST_CASE("the last value of an option counts") {
@@ -182,6 +182,8 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
   REQUIRE(read_text(checkpoint(passes, 15)) == read_text(checkpoint(steps, 15)));
   REQUIRE_THAT(require_ok(run_maki({"train", "--resume", run, "--epochs", "1"})).err,
                ContainsSubstring("has reached step 30 of 30"));
+  REQUIRE_THAT(require_ok(run_maki({"train", "--resume", run, "--max-steps", "10"})).err,
+               ContainsSubstring("has 30 steps already, and max_steps is 10; continue it with: "));
   REQUIRE_THAT(run_maki({"train", "--help"}).out, ContainsSubstring("--epochs NUMBER"));
 }
 

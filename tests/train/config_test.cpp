@@ -75,11 +75,28 @@ TEST_CASE("momentum is 0.95 for muon and 0 for the others, unless it is given") 
   }
 }
 
-TEST_CASE("every field is in its class, training or run") {
+TEST_CASE("a task that a model does not have is refused with the models that have it") {
+  Config config;
+  config.task = "classify";
+  REQUIRE(error_message<Error>([&] { task_rule(config); }) ==
+          "task: must be next_token for a model of kind gpt; got classify; use `model` encoder for it");
+  config.model = "encoder";
+  config.task = "next_token";
+  REQUIRE(error_message<Error>([&] { task_rule(config); }) ==
+          "task: must be masked or classify for a model of kind encoder; got next_token; use `model` gpt or "
+          "linear or transformer-xl for it");
+}
+
+TEST_CASE("every field is in its class: training, teachers or run") {
   for (const char* name : {"n_layer", "n_head", "n_embd", "block_size", "batch_size", "grad_accum", "dropout", "dtype",
                            "tokenizer", "val_fraction", "seed", "optimizer", "schedule", "lr_decay_steps", "bias"}) {
     INFO(name);
     REQUIRE(find_field(name).is_training());
+  }
+  for (const char* name : {"teacher", "teacher_weight"}) {
+    REQUIRE(find_field(name).kind == FieldClass::teachers);
+    REQUIRE_FALSE(find_field(name).is_training());  // where a teacher is does not belong in a checkpoint
+    REQUIRE_FALSE(contains(to_toml(Config()), "# run: " + find_field(name).help));
   }
   for (const char* name : {"encoding", "include", "exclude", "out", "threads", "max_steps", "eval_interval",
                            "eval_batches", "checkpoint_interval", "keep_last", "log_interval", "counting"}) {
@@ -101,7 +118,7 @@ TEST_CASE("each field, set to another value, is found as a difference and read b
     REQUIRE(field_text(again, field) == field_text(config, field));
     REQUIRE(to_toml(again) == echo);
     const std::vector<FieldDifference> differences = training_differences(Config(), config);
-    if (field.kind == FieldClass::run) {
+    if (!field.is_training()) {
       REQUIRE(differences.empty());
       REQUIRE_FALSE(contains("\n" + training_toml(config), "\n" + field.name + " ="));
     } else {

@@ -125,6 +125,31 @@ TEST_CASE("an evaluation is said with what it covers, how good it could be, and 
   REQUIRE(evaluated(report, true) == "step 0: training loss 1.5000, validation 1.7500\n");  // nothing is trained
 }
 
+TEST_CASE("no step is called the best so far above the loss of random weights, and the end of such a run says so") {
+  RunHistory history;
+  const auto evaluated = [&](Console& console, std::int64_t step, double loss, double share = 1) {
+    const EvalReport report{.step = step, .train_loss = 1.5, .val_loss = loss, .val_share = share};
+    history.on_eval(report, true);
+    console.on_eval(report, true);
+  };
+  REQUIRE(said_by([&](Console& console) {
+            console.on_start(0, history);
+            evaluated(console, 0, 0.75);
+            evaluated(console, 10, 2);
+            evaluated(console, 20, 0.5);
+            evaluated(console, 30, 2, 0.25);  // of another text, which says nothing about step 0
+            console.on_best(10, 2, 1);
+            console.on_best(20, 0.5, 1);
+          }) ==
+          "step 0: training loss 1.5000, validation 0.7500\n"
+          "step 10: training loss 1.5000, validation 2.0000\n"
+          "step 20: training loss 1.5000, validation 0.5000, the best so far\n"
+          "step 30: training loss 1.5000, validation 2.0000 on 25% of the text, the best so far\n"
+          "best validation loss 2.0000 at step 10\n"
+          "training did not lower the validation loss: it was 0.7500 at step 0, with random weights\n"
+          "best validation loss 0.5000 at step 20\n");
+}
+
 TEST_CASE("the end of a run is said with its best checkpoint, and how that compares with counting alone") {
   const auto ended = [](std::int64_t step, double loss, double share, std::optional<double> counting) {
     return said_by([&](Console& console) {

@@ -212,6 +212,8 @@ TEST_CASE("a teacher that does not fit is refused, with the rule") {
   REQUIRE_THAT(other.refusal(), ContainsSubstring("has other tokens than this run"));
   other.config.teacher = {golden_checkpoint("encoder")};
   REQUIRE_THAT(other.refusal(), ContainsSubstring("does not predict each token"));
+  other.config.teacher = {other.folder.write("damaged.maki", "damaged")};
+  REQUIRE(other.refusal().starts_with("teacher: " + other.config.teacher[0]));
   other.config.teacher = {"@own:20"};
   REQUIRE_THAT(other.refusal(), ContainsSubstring("@own:20 must be trained first"));
 }
@@ -227,8 +229,17 @@ TEST_CASE("a run names the weight and the values that it learns from, and learns
   REQUIRE_THAT(all.refusal(), ContainsSubstring("name the same checkpoints"));
   std::swap(all.config.teacher[0], all.config.teacher[1]);
   all.config.teacher_weight = 0.3;
-  REQUIRE_THAT(all.refusal(), ContainsSubstring("0.25") && ContainsSubstring("0.3"));
-  all.config.teacher.clear();
+  const std::string weight = "teacher_weight: is fixed for this run at 0.25; got 0.3; omit `teacher_weight`";
+  REQUIRE(all.refusal() == weight);
+  const auto refused = [&](const std::vector<std::string>& teachers) {
+    all.config.teacher = teachers;
+    return error_message<Error>([&] { require_same_teaching(all.config); });
+  };
+  REQUIRE(refused({"a", "@own:3"}) == weight);  // before they are loaded
+  REQUIRE(refused({"a"}) == "teacher: this run learns from 2 runs; got 1 run; name what it has learned from");
+  REQUIRE(refused({"a", "@counts"}) ==
+          "teacher: this run learns from 2 runs; got 1 run and @counts; name what it has learned from");
+  REQUIRE(refused({}) == "teacher: this run learns from 2 runs; got none; name what it has learned from");
   REQUIRE(taught_by(all.config).empty());
 }
 
@@ -258,6 +269,11 @@ TEST_CASE("counts of the text teach what they expect of the part that they have 
       }
     }
   }
+}
+
+TEST_CASE("the help of teachers says of which parts of the text counts know the others") {
+  REQUIRE(HeldOutExpectations::kParts == 4);
+  REQUIRE_THAT(find_field("teacher").help, ContainsSubstring("each quarter of the text from the others"));
 }
 
 TEST_CASE("counts teach runs that predict the next token of a text, and are named once") {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "autograd/core/check.h"
 #include "data/io/number.h"
 #include "train/app/help.h"
 
@@ -35,6 +36,8 @@ constexpr std::pair<const char*, const char*> kAliases[] = {
     {"--num-train-epochs", "--epochs"},
 };
 
+constexpr const char* kRefusesEmpty = "refuses empty";
+
 // The names of an option, then its aliases, then all of them with underscores.
 std::string all_spellings(const std::string& names) {
   std::vector<std::string> all = CLI::detail::split(names, ',');
@@ -54,14 +57,33 @@ CLI::Option* with_value(CLI::Option* option, const std::string& type) {
   return option->transform(without_guard)->type_name(type)->take_last();
 }
 
-// In messages "--batch-size" and "-n,--batch-size" are batch_size. `help` already includes the default.
+// In messages "--batch-size" and "-n,--batch-size" are batch_size.
+std::string name_in_messages(std::string names) {
+  if (const std::size_t dashes = names.find("--"); dashes != std::string::npos) names.erase(0, dashes + 2);
+  std::ranges::replace(names, '-', '_');
+  return names;
+}
+
+// An empty text is mostly a variable of the shell that is not set, and verbs take it for an option that was not given.
+Option refusing_empty(CLI::Option* option, const std::string& names) {
+  const auto require_text = [option, names](const std::string& text) {
+    check(!text.empty(), "{}: must not be empty; give a value{}", name_in_messages(names),
+          option->get_required() ? "" : fmt::format(", or omit {}", names.substr(names.find(',') + 1)));
+    return std::string();
+  };
+  option->check(require_text, "", kRefusesEmpty);
+  return Option(*option);
+}
+
+// `help` already includes the default.
 template <class Number, class Parse>
 Option add_parsed(CLI::App& parser, const std::string& option, Number& value, const std::string& type,
                   const std::string& help, Parse parse) {
-  std::string name = option.substr(option.find("--") + 2);
-  std::ranges::replace(name, '-', '_');
-  const auto set = [&value, parse, name](const std::string& text) { value = parse(name, text); };
-  return Option(*with_value(parser.add_option_function<std::string>(all_spellings(option), set, help), type));
+  const auto set = [&value, parse, name = name_in_messages(option)](const std::string& text) {
+    value = parse(name, text);
+  };
+  return refusing_empty(with_value(parser.add_option_function<std::string>(all_spellings(option), set, help), type),
+                        option);
 }
 
 auto whole_within(double low, double high) {
@@ -72,6 +94,11 @@ auto whole_within(double low, double high) {
 
 void Option::require() const { parser_->required(); }
 
+const Option& Option::may_be_empty() const {
+  parser_->get_validator(kRefusesEmpty)->active(false);
+  return *this;
+}
+
 Command Command::add_verb(const std::string& name, const std::string& help) const {
   return {*parser_->add_subcommand(name, help)->group("Verbs"), *actions_};
 }
@@ -80,16 +107,16 @@ void Command::set_action(Action action) const { (*actions_)[parser_] = std::move
 void Command::set_footer(const std::string& text) const { parser_->footer(text); }
 
 Option Command::add_argument(const std::string& name, std::string& value, const std::string& help) const {
-  return Option(*parser_->add_option(name, value, help)->transform(without_guard));
+  return refusing_empty(parser_->add_option(name, value, help)->transform(without_guard), name);
 }
 
 Option Command::add_argument(const std::string& name, std::vector<std::string>& values, const std::string& help) const {
-  return Option(*parser_->add_option(name, values, help)->transform(without_guard));
+  return refusing_empty(parser_->add_option(name, values, help)->transform(without_guard), name);
 }
 
 Option Command::add_option(const std::string& name, std::string& value, const std::string& type,
                            const std::string& help) const {
-  return Option(*with_value(parser_->add_option(all_spellings(name), value, help), type));
+  return refusing_empty(with_value(parser_->add_option(all_spellings(name), value, help), type), name);
 }
 
 Option Command::add_option(const std::string& name, std::optional<std::string>& value, const std::string& type,
@@ -99,10 +126,11 @@ Option Command::add_option(const std::string& name, std::optional<std::string>& 
 
 Option Command::add_list(const std::string& name, std::vector<std::string>& values, const std::string& type,
                          const std::string& help) const {
-  return Option(*with_value(parser_->add_option(all_spellings(name), values, help), type)
-                     ->expected(1)
-                     ->allow_extra_args(false)
-                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+  CLI::Option* const list = with_value(parser_->add_option(all_spellings(name), values, help), type)
+                                ->expected(1)
+                                ->allow_extra_args(false)
+                                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return refusing_empty(list, name);
 }
 
 Option Command::add_flag(const std::string& name, bool& value, const std::string& help) const {

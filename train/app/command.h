@@ -32,6 +32,8 @@ class Option {
   explicit Option(CLI::Option& parser) : parser_(&parser) {}
   /// The command line is rejected without it.
   void require() const;
+  /// An empty text is accepted. Requires: the option has a text or texts.
+  const Option& may_be_empty() const;
 
  private:
   CLI::Option* parser_;
@@ -40,8 +42,9 @@ class Option {
 /// The program or one of its verbs. A handle to `parser` and `actions`, which must outlive it: copies are the same
 /// command. Parsing sets the variables to which options refer; they must live until the action has run. The variable of
 /// an option that is not given keeps its value, and `help` must say what that means (for add_number(), see there). Of
-/// an option that is given several times, the last value counts, except in lists. Options may also be written with
-/// underscores, and by the names that other programs have for them.
+/// an option that is given several times, the last value counts, except in lists. An empty text is rejected, unless
+/// the option may_be_empty(). Options may also be written with underscores, and by the names that other programs have
+/// for them.
 class Command {
  public:
   Command(CLI::App& parser, Actions& actions) : parser_(&parser), actions_(&actions) {}

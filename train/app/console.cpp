@@ -1,5 +1,6 @@
 #include "train/app/console.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -55,6 +56,18 @@ std::vector<std::string> Console::facts() const {
 std::string Console::loss_text(double loss) const {
   if (!best_possible_loss_) return fmt::format("{:.4f}", loss);
   return fmt::format("{:.4f} (best possible {:.4f})", loss, *best_possible_loss_);
+}
+
+// The validation loss of step 0, if it is lower than that of this step: random weights are never the best checkpoint.
+std::optional<double> Console::lower_first_loss(std::int64_t step) const {
+  if (history_ == nullptr) return std::nullopt;
+  const auto evaluation = [this](std::int64_t of_step) {
+    const auto found = std::ranges::find(history_->evals(), of_step, &EvalReport::step);
+    return found == history_->evals().end() || !found->val_loss ? std::nullopt : std::optional(found->point());
+  };
+  const auto first = evaluation(0), later = evaluation(step);
+  return first && later && first->share == later->share && first->loss < later->loss ? std::optional(first->loss)
+                                                                                     : std::nullopt;
 }
 
 void Console::on_counting(const CountingReport& report) {
@@ -119,7 +132,7 @@ void Console::on_eval(const EvalReport& report, bool best) {
   if (report.sampled_val_loss) {
     line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
   }
-  if (best && report.step > 0) line += ", the best so far";
+  if (best && report.step > 0 && !lower_first_loss(report.step)) line += ", the best so far";
   progress_.print_line(line);
 }
 
@@ -165,6 +178,9 @@ void Console::on_best(std::int64_t step, double loss, double share) {
     progress_.print_line("training did not help: the best checkpoint is the one with which the run began");
     return;
   }
+  if (const auto first = lower_first_loss(step))
+    progress_.print_line(fmt::format(
+        "training did not lower the validation loss: it was {:.4f} at step 0, with random weights", *first));
   if (!counting_loss_) return;
   const double below = *counting_loss_ - loss;
   progress_.print_line(

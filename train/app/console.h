@@ -38,6 +38,7 @@ class Console final : public SessionListener {
  private:
   void estimate_time(std::int64_t step, double seconds);
   std::string loss_text(double loss) const;
+  std::optional<double> lower_first_loss(std::int64_t step) const;
   std::vector<std::string> facts() const;
   std::vector<std::string> curve(const TerminalSize& size) const;
 

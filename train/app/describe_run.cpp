@@ -140,8 +140,11 @@ void describe_finished_run(const Config& config, const std::string& path, std::i
   keep_quiet(false);
   const std::string extended =
       fmt::format("maki train --resume {} --max-steps {}", shell_quote(path), 2 * std::max<std::int64_t>(step, 1));
-  say(fmt::format("{}: has reached step {} of {}; continue it with: {}{}", path, step, config.max_steps, extended,
-                  schedule_ends(config) ? " --rewarm" : ""));
+  const std::string reached =
+      step > config.max_steps
+          ? fmt::format("has {} already, and max_steps is {}", pluralize(step, "step"), config.max_steps)
+          : fmt::format("has reached step {} of {}", step, config.max_steps);
+  say(fmt::format("{}: {}; continue it with: {}{}", path, reached, extended, schedule_ends(config) ? " --rewarm" : ""));
   if (schedule_ends(config) && step >= last_phase(config).end) {
     say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
                     last_phase(config).min_lr));

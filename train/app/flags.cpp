@@ -54,6 +54,7 @@ const char* title_of(const Field& field) {
     case FieldClass::model:
       return "Model (fixed for the run)";
     case FieldClass::training:
+    case FieldClass::teachers:
       return "Training (fixed for the run)";
     case FieldClass::run:
       break;
@@ -81,7 +82,9 @@ void ConfigFlags::add(Given& given, bool shows_default) {
   } else if (field.is_list()) {
     command_.add_list(option, given.list, field.type, help);
   } else {
-    command_.add_option(option, given.text, field.type, help);
+    const Option text = command_.add_option(option, given.text, field.type, help);
+    // Such as --json-field '', where a run reads its text with one. The usual encoding has a name.
+    if (field.off == "" && field.usual.empty()) text.may_be_empty();
   }
 }
 

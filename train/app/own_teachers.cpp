@@ -129,8 +129,7 @@ std::optional<int> train_own_teachers(const Config& config, const Task& task, co
 }
 
 std::unique_ptr<Task> with_teachers(Config& config, std::unique_ptr<Task> task, const RunDirectory& run) {
-  check(!config.teacher.empty() || config.taught_by.empty(),
-        "teacher: this run learns from others, with the values {}; name their runs", config.taught_by);
+  require_same_teaching(config);
   if (config.teacher.empty()) return task;
   config.teacher = teacher_checkpoints(config.teacher);
   Config with_paths = config;

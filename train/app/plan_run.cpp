@@ -28,13 +28,15 @@ std::optional<std::string> given_step_option(const ConfigFlags& flags, std::span
 
 double minutes_of(const std::string& text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {{"s", 60}, {"m", 1}, {"h", 1. / 60}};
-  for (const auto& [unit, per_minute] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const double value =
-        parse_number("minutes", text.substr(0, text.size() - 1), kMinMinutes * per_minute, kMaxMinutes * per_minute);
-    return value / per_minute;
+  const auto* const row = std::ranges::find_if(kUnits, [&](const auto& each) { return text.ends_with(each.first); });
+  const auto [unit, per_minute] = row == std::end(kUnits) ? std::pair<std::string_view, double>("", 1) : *row;
+  const double low = kMinMinutes * per_minute, high = kMaxMinutes * per_minute;
+  try {
+    return parse_number("minutes", text.substr(0, text.size() - unit.size()), low, high) / per_minute;
+  } catch (const Error&) {
+    fail("minutes: must be between {}{} and {}{}, a number with one unit (s, m or h) or none; got {}", low, unit, high,
+         unit, truncate_for_message(text));
   }
-  return parse_number("minutes", text, kMinMinutes, kMaxMinutes);
 }
 
 std::string tokens_text(const Config& config) {

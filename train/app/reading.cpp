@@ -15,6 +15,7 @@
 #include "train/app/progress.h"
 #include "train/app/run_corpus.h"
 #include "train/loop/mean_of_models.h"
+#include "train/loop/taught_task.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -120,7 +121,8 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
 
 std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs) {
   std::vector<std::string> paths;
-  for (const std::string& run : runs) paths.push_back(is_run(run) ? choose_checkpoint(run, "") : run);
+  for (const std::string& run : runs)
+    paths.push_back(is_run(run) ? reading_teacher([&] { return choose_checkpoint(run, ""); }) : run);
   return absolute_sources(paths);
 }
 
@@ -155,6 +157,13 @@ MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std:
     masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
   }
   return masked;
+}
+
+void require_positions(const LoadedModel& loaded, std::string_view name, std::ptrdiff_t tokens, std::ptrdiff_t adds) {
+  const Config& config = loaded.state.config;
+  check<CorpusError>(config.positions != Positions::learned || tokens + adds <= config.block_size,
+                     "{}: may have at most {} tokens, because the model has learned positions; it has {}; shorten it",
+                     name, config.block_size - adds, tokens);
 }
 
 std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top) {

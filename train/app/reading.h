@@ -82,6 +82,10 @@ struct MaskedText {
 /// is reduced to what the tokenizer can encode, as by encodable_text(). A text without [MASK] has no masks. For a
 /// tokenizer of words, a space before [MASK] is part of the masked word.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+/// Throws CorpusError, whose message begins with the name, if the model has learned positions and not so many: for the
+/// tokens of a text, and those that it `adds`.
+void require_positions(const LoadedModel& loaded, std::string_view name, std::ptrdiff_t tokens,
+                       std::ptrdiff_t adds = 0);
 /// For each mask of a text the `top` most probable tokens. Throws CheckpointError if a logit is not finite. Requires:
 /// the model is an encoder.
 std::vector<std::vector<Candidate>> fill_masks(const LoadedModel& loaded, const MaskedText& text, std::int64_t top);

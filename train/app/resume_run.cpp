@@ -1,4 +1,5 @@
 // maki train --resume RUN.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "data/io/error.h"
@@ -44,12 +45,17 @@ void check_counts(const VerifiedCheckpoint& from, const CheckpointState& data) {
 }
 
 void refuse_options_of_new_runs(const TrainOptions& options) {
+  const std::vector<std::string> given = options.flags.given_fields();
   check(options.init_from.empty(),
         "init_from: starts a new run and cannot be combined with --resume; use only one of them");
   check(!options.special,
         "special: belongs to the tokenizer of a run, which a run that is resumed keeps; omit the option");
   check(options.tokenizer_file.empty(),
         "tokenizer_file: gives the tokenizer of a new run; a run that is resumed keeps its own; omit the option");
+  check(!options.explain, "explain: applies to a run that is planned, and a run that is resumed is not; omit it");
+  check(
+      std::ranges::find(given, "out") == given.end(),
+      "out: a run that is resumed stays in its directory; omit the option, or copy the directory and resume the copy");
   check(options.minutes.empty(),
         "minutes: plans a new run; a run that is resumed keeps its number of steps; omit the option, or set "
         "--max-steps");

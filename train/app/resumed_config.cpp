@@ -1,6 +1,7 @@
 #include "train/app/resumed_config.h"
 
 #include "autograd/core/check.h"
+#include "train/loop/taught_task.h"
 
 namespace maki {
 namespace {
@@ -24,6 +25,20 @@ Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) 
         "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
         config.lr_decay_steps);
   return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
+}
+
+// Whether a run has teachers, and for how many steps its own were trained, is fixed once they have taught it.
+void require_same_teachers(const Config& before, const Config& config, std::int64_t step) {
+  check(step == 0 || !config.taught_by.empty() || config.teacher.empty(),
+        "teacher: this run has learned from its text alone up to step {}; got {}; omit `teacher`, or start a new run",
+        step, option_text(config, find_field("teacher")));
+  require_same_teaching(config);
+  if (config.taught_by.empty() || before.teacher.size() != config.teacher.size()) return;
+  for (std::size_t i = 0; i < config.teacher.size(); ++i) {
+    check(own_teacher_steps(before.teacher[i]) == own_teacher_steps(config.teacher[i]),
+          "teacher: is fixed for this run at {}; got {}; start a new run to change it", before.teacher[i],
+          config.teacher[i]);
+  }
 }
 
 }  // namespace
@@ -56,6 +71,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
     fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
          difference.second);
   }
+  require_same_teachers(before, config, state.step);
   config.phases = phases;
   return config;
 }

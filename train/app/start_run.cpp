@@ -26,6 +26,7 @@
 #include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
+#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/loaded_model.h"
 #include "train/run/new_run.h"
@@ -66,7 +67,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const TrainOptions& option
   const auto other = std::ranges::find_if(config.teacher, is_run);
   if (other == config.teacher.end() || tokenizer_option(options)) return nullptr;
   const std::shared_ptr<const Tokenizer> tokenizer =
-      load_tokenizers(read_checked_state(ContainerReader(*other))).target;
+      reading_teacher([&] { return load_tokenizers(read_checked_state(ContainerReader(*other))).target; });
   describe_tokenizer(*tokenizer, config);
   return tokenizer;
 }

@@ -1,7 +1,8 @@
 #include "train/loop/taught_task.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/number.h"
 #include "data/mixing/held_out_expectations.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/observed_logits.h"
@@ -25,7 +27,8 @@ Teachers load_teachers(const Config& config) {
   for (const std::string& path : config.teacher) {
     if (path == kCountingTeacher) continue;
     check(!own_teacher_steps(path), "teacher: {} must be trained first; name its checkpoint", path);
-    const LoadedModel& added = *teachers.emplace_back(std::make_unique<LoadedModel>(path));
+    const LoadedModel& added =
+        *teachers.emplace_back(reading_teacher([&] { return std::make_unique<LoadedModel>(path); }));
     const LoadedModel& first = *teachers.front();
     if (!added.state.ngram_counts.empty() && added.state.ngram_counts == first.state.ngram_counts)
       added.model->as_generator()->use_prior(first.generator().prior());  // one table in memory
@@ -40,6 +43,28 @@ std::string taught_by(const Config& config, const Teachers& teachers) {
   for (const auto& teacher : teachers) text += fmt::format(" {}", hash_of_values(teacher->store));
   if (has_counting_teacher(config)) text += " counts";
   return text;
+}
+
+// The words of taught_by: the weight, the hash of each network, and "counts" if they teach.
+std::vector<std::string> recorded_teaching(const Config& config) {
+  std::istringstream words(config.taught_by);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+std::string teachers_text(std::ptrdiff_t networks, bool counts) {
+  const std::string text = networks == 0 ? "" : pluralize(networks, "run");
+  if (!counts) return text.empty() ? "none" : text;
+  return text.empty() ? std::string(kCountingTeacher) : fmt::format("{} and {}", text, kCountingTeacher);
+}
+
+// Requires: require_same_teaching().
+void require_same_values(const Config& config, const Teachers& teachers) {
+  const std::vector<std::string> recorded = recorded_teaching(config);
+  for (std::size_t i = 0; i < teachers.size() && !recorded.empty(); ++i) {
+    check(recorded[i + 1] == hash_of_values(teachers[i]->store),
+          "teacher: {} has other values than teacher {} of this run; name the same checkpoints, in the order of before",
+          teachers[i]->path, i + 1);
+  }
 }
 
 // The counts of the text that the task reads.
@@ -187,14 +212,26 @@ class TaughtTask final : public Task {
 
 std::string taught_by(const Config& config) { return taught_by(config, load_teachers(config)); }
 
+void require_same_teaching(const Config& config) {
+  const std::vector<std::string> recorded = recorded_teaching(config);
+  if (recorded.empty()) return;
+  const bool counted = recorded.back() == "counts", counts = has_counting_teacher(config);
+  const std::ptrdiff_t taught = std::ssize(recorded) - (counted ? 2 : 1),
+                       networks = std::ssize(config.teacher) - (counts ? 1 : 0);
+  check(taught == networks && counted == counts,
+        "teacher: this run learns from {}; got {}; name what it has learned from", teachers_text(taught, counted),
+        teachers_text(networks, counts));
+  const std::string weight = fmt::format("{}", config.teacher_weight);
+  check(weight == recorded.front(), "teacher_weight: is fixed for this run at {}; got {}; omit `teacher_weight`",
+        recorded.front(), weight);
+}
+
 std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task) {
+  require_same_teaching(config);
   Teachers teachers = load_teachers(config);
   const CheckpointState data = task->data_state();
   for (const auto& teacher : teachers) require_fits(*teacher, config, data);
-  const std::string now = taught_by(config, teachers);
-  check(config.taught_by.empty() || config.taught_by == now,
-        "teacher: this run learns with the weight and the values {}; got {}; name the same checkpoints",
-        config.taught_by, now);
+  require_same_values(config, teachers);
   return std::make_unique<TaughtTask>(config, std::move(task), std::move(teachers));
 }
 

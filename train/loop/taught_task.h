@@ -9,9 +9,12 @@
 // (HeldOutExpectations).
 #pragma once
 
+#include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <typeinfo>
 
+#include "data/io/error.h"
 #include "train/loop/task.h"
 #include "train/run/config/config.h"
 
@@ -20,6 +23,23 @@ namespace maki {
 /// What a run with these teachers records as taught_by: "0.5", the hash of the values of each, and "counts" if they
 /// teach; empty without teachers. Throws what LoadedModel throws.
 std::string taught_by(const Config& config);
+
+/// Throws Error if taught_by, unless it is empty, names another weight, or other numbers of networks and of counts,
+/// than the configuration: before anything is loaded or counted.
+void require_same_teaching(const Config& config);
+
+/// What read() returns, which reads a teacher: what it throws says so.
+template <class Read>
+auto reading_teacher(const Read& read) {
+  try {
+    return read();
+  } catch (const CheckpointError& error) {
+    throw CheckpointError(fmt::format("teacher: {}", error.what()));
+  } catch (const Error& error) {
+    if (typeid(error) != typeid(Error)) throw;
+    throw Error(fmt::format("teacher: {}", error.what()));
+  }
+}
 
 /// The task with the teachers of the configuration: batches that are trained on expect these probabilities. Throws what
 /// LoadedModel throws, and Error if a teacher does not predict the next token, or remembers what it has read before its

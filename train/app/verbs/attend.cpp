@@ -37,7 +37,11 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
 // end leaves the cells of the picture large enough to be seen.
 std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target) return encode_line(*loaded.tokenizers.target, *o.target, "target", o.reading.policy());
+  if (o.target) {
+    const auto target = encode_line(*loaded.tokenizers.target, *o.target, "target", o.reading.policy());
+    require_positions(loaded, "target", std::ssize(target), /*adds=*/1);
+    return target;
+  }
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -52,12 +56,15 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
     check(o.kind.empty() && !o.target,
           "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
           loaded.path, loaded.model->kind());
-    return attention_maps(loaded, encode_text(loaded, o.prompt, "prompt", o.reading.policy()));
+    const auto ids = encode_text(loaded, o.prompt, "prompt", o.reading.policy());
+    require_positions(loaded, "prompt", std::ssize(ids));
+    return attention_maps(loaded, ids);
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
   check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
         nearest_hint(kind, kinds));
   const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
+  require_positions(loaded, "prompt", std::ssize(source), /*adds=*/1);
   return attention_maps(loaded, kind, source, target_of(o, loaded, source));
 }
 

@@ -102,7 +102,7 @@ int classify(const ClassifyOptions& o) {
 void add_classify(const Command& command) {
   const auto o = std::make_shared<ClassifyOptions>();
   o->reading.add_run(command, "run directory or .maki file of a classifier");
-  command.add_argument("TEXT", o->texts, "texts [the lines of standard input]");
+  command.add_argument("TEXT", o->texts, "texts [the lines of standard input]").may_be_empty();
   o->reading.add_options(command, "the texts",
                          "print a line of JSON for each text, with the probabilities of all labels");
   command.set_action([o] { return classify(*o); });

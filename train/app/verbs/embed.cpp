@@ -26,8 +26,9 @@ std::vector<EmbeddedText> embed_all(const EmbedOptions& o, const LoadedModel& lo
   require_ability(loaded, encoder != nullptr, "gives no contextual vectors", "use a run of --model encoder");
   std::vector<EmbeddedText> texts;
   for (std::size_t i = 0; i < o.texts.size(); ++i) {
-    const std::string text =
-        encodable_text(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.reading.policy());
+    const std::string name = fmt::format("text {}", i + 1),
+                      text = encodable_text(*loaded.tokenizer, o.texts[i], name, o.reading.policy());
+    require_positions(loaded, name, std::ssize(loaded.tokenizer->encode_line(text)));
     texts.push_back(embed_text(*encoder, *loaded.tokenizer, text));
     require_finite(loaded, texts.back().vectors, "vectors");
   }
@@ -117,7 +118,7 @@ int embed(const EmbedOptions& o) {
 void add_embed(const Command& command) {
   const auto o = std::make_shared<EmbedOptions>();
   o->reading.add_run(command, "run directory or .maki file of an encoder");
-  command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").require();
+  command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").may_be_empty().require();
   command.add_option("--word", o->word, "TEXT",
                      "compare the occurrences of this word, by the means of the vectors of its tokens");
   command.add_option("--npy", o->npy, "FILE",

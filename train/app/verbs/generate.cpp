@@ -92,6 +92,8 @@ void check_apply(const GenerateVerbOptions& o, const std::vector<std::string>& o
 // A model that reads sources: every line of the prompt is one.
 int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
   check_apply(o, o.sampling_names, "translates");
+  check(o.texts.text.generate.max_tokens > 0,
+        "max_tokens: must be at least 1 for a model that translates; got 0; raise it, or omit the option");
   TranslateLines how{.unknown = o.reading.policy(), .json = o.reading.json, .options = o.translate};
   how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
   if (o.prompt || !o.prompt_file.empty()) {

@@ -142,6 +142,7 @@ void inspect_token_file(const InspectOptions& o) {
 }
 
 int inspect(InspectOptions& o) {
+  check(!o.csv || !o.json, "inspect: --csv and --json are two forms of one result; use only one of them");
   if (o.paths.size() > 1) {
     check(o.checkpoint.empty() && !o.verify && !o.csv,
           "inspect: --checkpoint, --verify and --csv apply to a single PATH; got {}", o.paths.size());

@@ -123,7 +123,6 @@ std::vector<std::string> add_sampling_options(const Command& command, SamplingOp
 void check_sampling(const SamplingOptions& flags, const ContinueTexts& texts, bool json) {
   check(flags.overflow == "recompute" || flags.overflow == "stop", "overflow: must be recompute or stop; got {}",
         flags.overflow);
-  check(std::ranges::none_of(texts.text.stop, &std::string::empty), "stop: must not be empty");
   check(!flags.log_probabilities || json, "logprobs: are printed with --json only; add it, or omit --logprobs");
   const Sampling& sampling = texts.text.generate.sampling;
   const bool draws = draws_tokens(sampling);

@@ -18,10 +18,7 @@ std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::st
   const std::string name = fmt::format("line {}", number);
   const Tokenizer& tokenizer = *loaded.tokenizers.source;
   std::vector<std::int32_t> ids = tokenizer.encode_line(encodable_text(tokenizer, line, name, unknown));
-  const Config& c = loaded.state.config;
-  check<CorpusError>(c.positions != Positions::learned || std::ssize(ids) < c.block_size,
-                     "{}: may have at most {} tokens, because the model has learned positions; it has {}; shorten it",
-                     name, c.block_size - 1, ids.size());
+  require_positions(loaded, name, std::ssize(ids), /*adds=*/1);
   return ids;
 }
 

@@ -78,8 +78,9 @@ struct Config : TransformerConfig {
 };
 
 /// Training fields decide what is computed, are stored in the checkpoint and are fixed for the whole run; those of
-/// class `model` also decide what the weights mean. Run fields may change at every resume.
-enum class FieldClass : std::uint8_t { model, training, run };
+/// class `model` also decide what the weights mean. Those of class `teachers` are fixed as well, by taught_by, but not
+/// stored in the checkpoint, because teachers may move. Run fields may change at every resume.
+enum class FieldClass : std::uint8_t { model, training, teachers, run };
 
 /// A field has an effect only if the field `needs` has one of these values, or with `except` none of them.
 struct Condition {
@@ -119,7 +120,7 @@ struct Field {
 
   std::string option() const;  ///< "--" and the name, with - for _
   Value value(const Config& config) const;
-  bool is_training() const { return kind != FieldClass::run; }
+  bool is_training() const { return kind == FieldClass::model || kind == FieldClass::training; }
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
   bool is_text() const {
     return std::holds_alternative<std::string Config::*>(member) || std::holds_alternative<NamedMember>(member);

@@ -300,14 +300,13 @@ std::vector<Field> make_fields() {
           .off_at("0"),
       number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
-      list(
-          "teacher", run, &C::teacher, "RUN|@counts|@own:N",
-          "learn from this run, too: from the probabilities that it gives to each token of the text (distillation); "
-          "@counts: from counts in many contexts, which predict each tenth of the text from the others; @own:N: from a "
-          "network like this one with another seed, which is trained for N steps before; several may be named, and "
-          "count by their mean")
+      list("teacher", teachers, &C::teacher, "RUN|@counts|@own:N",
+           "learn from this run, too: from the probabilities that it gives to each token of the text (distillation); "
+           "@counts: from counts in many contexts, which predict each quarter of the text from the others; @own:N: "
+           "from a network like this one with another seed, which is trained for N steps before; several may be named, "
+           "and count by their mean; a run that is resumed needs it only to find a teacher that has moved")
           .only("task", tasks_where(&TaskRule::predicts_next), "[]"),
-      number("teacher_weight", run, &C::teacher_weight, 0, 1,
+      number("teacher_weight", teachers, &C::teacher_weight, 0, 1,
              "weight of the teachers' predictions in what is learned; the text itself has the rest", "FRACTION")
           .except("teacher", {"[]"}),
       boolean("tensorboard", run, &C::tensorboard, "write event files for TensorBoard into the run directory"),

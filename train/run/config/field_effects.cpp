@@ -27,6 +27,8 @@ void require(const Config& config, const Field& field, const Condition& conditio
   const auto shown = [](const std::string& text) { return text.empty() ? std::string("empty") : text; };
   std::vector<std::string> needed;
   std::ranges::transform(condition.values, std::back_inserter(needed), shown);
+  const bool none_given = condition.except && needed.front() == "[]";
+  check(!none_given, "{0}: has an effect only with `{1}`; add it, or omit `{0}`", field.name, condition.needs);
   fail("{0}: has an effect only if {1} is {2}{3}; it is {4}; omit `{0}`, or change {1}", field.name, condition.needs,
        condition.except ? "not " : "", fmt::join(needed, " or "), shown(value_text(config, condition.needs)));
 }

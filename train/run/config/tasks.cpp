@@ -40,9 +40,15 @@ const TaskRule& task_rule(const std::string& name) { return kTasks.row(name); }
 const TaskRule& task_rule(const Config& config) {
   const std::vector<std::string> tasks = tasks_of_model(config.model);
   const std::string& name = config.open.contains("task") ? tasks.front() : config.task;
-  check(std::ranges::find(tasks, name) != tasks.end(), "task: must be {} for a model of kind {}; got {}",
-        fmt::join(tasks, " or "), config.model, truncate_for_message(name));
-  return task_rule(name);
+  if (std::ranges::find(tasks, name) != tasks.end()) return task_rule(name);
+  std::vector<std::string> others = model_names();
+  std::erase_if(others, [&name](const std::string& model) {
+    const std::vector<std::string> its = tasks_of_model(model);
+    return std::ranges::find(its, name) == its.end();
+  });
+  fail("task: must be {} for a model of kind {}; got {}{}", fmt::join(tasks, " or "), config.model,
+       truncate_for_message(name),
+       others.empty() ? "" : fmt::format("; use `model` {} for it", fmt::join(others, " or ")));
 }
 
 bool has_source_vocabulary(const Config& config) {
