@@ -104,7 +104,8 @@ std::vector<std::string> load_labels(std::string_view saved) {
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options) {
   const std::vector<LinePair> lines = read_pairs(corpus, PairKind::labels);
   const auto count = std::ssize(lines);
-  const std::vector<bool> for_validation = validation_lines(count, val_pair_count(count, options.val_fraction));
+  const std::vector<bool> for_validation =
+      validation_lines(count, val_pair_count(count, options.val_fraction, PairKind::labels));
   LabelledDataset data;
   data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, for_validation, options);
   const Normalization form = options.tokenizer_options.normalization;

@@ -11,27 +11,37 @@
 namespace maki {
 namespace {
 
-void require_text(std::string_view side, const std::string& file, std::size_t line) {
-  check<CorpusError>(!side.empty(), "{}: line {} is empty; every line needs a text and its counterpart", file,
-                     line + 1);
+// What the two sides of a pair, and pairs, are called in errors.
+struct PairWords {
+  const char *source, *target, *both, *two_files, *many;
+};
+
+const PairWords& words_of(PairKind kind) {
+  static constexpr PairWords kTranslation = {"source", "target", "a source and its target", "parallel text", "pairs"},
+                             kLabels = {"text", "label", "a text and its label", "texts and labels", "lines"};
+  return kind == PairKind::labels ? kLabels : kTranslation;
+}
+
+void require_text(std::string_view side, const std::string& file, std::size_t line, const PairWords& words) {
+  check<CorpusError>(!side.empty(), "{}: line {} is empty; every line needs {}", file, line + 1, words.both);
 }
 
 void append_tsv(std::vector<LinePair>& pairs, const std::string& name, std::string_view text, PairKind kind) {
-  const bool labels = kind == PairKind::labels;
+  const PairWords& words = words_of(kind);
   const std::vector<std::string_view> lines = lines_of(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = lines[i];
     const auto tabs = std::ranges::count(line, '\t');
-    require_text(line, name, i);
+    require_text(line, name, i, words);
     check<CorpusError>(
-        tabs == 1, "{}: line {} must have a {}, one tab and {}; it has {} tabs ({} can also be given as two files){}",
-        name, i + 1, labels ? "text" : "source", labels ? "its label" : "a target", tabs,
-        labels ? "texts and labels" : "parallel text", column_advice(line, kind, name));
+        tabs == 1,
+        "{}: line {} must have a {}, one tab and its {}; it has {} tabs ({} can also be given as two files){}", name,
+        i + 1, words.source, words.target, tabs, words.two_files, column_advice(line, kind, name));
     const std::size_t tab = line.find('\t');
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
     check<CorpusError>(!pairs.back().source.empty() && !pairs.back().target.empty(),
-                       "{}: line {} has an empty {}; every line needs a text and its counterpart", name, i + 1,
-                       pairs.back().source.empty() ? "source" : "target");
+                       "{}: line {} has an empty {}; every line needs {}", name, i + 1,
+                       pairs.back().source.empty() ? words.source : words.target, words.both);
   }
 }
 
@@ -41,29 +51,30 @@ bool is_tsv(std::string_view text) {
   return std::ranges::all_of(lines_of(text), has_one);
 }
 
-std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const std::vector<std::string_view>& texts) {
+std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const std::vector<std::string_view>& texts,
+                                    const PairWords& words) {
   const std::vector<std::string_view> source = lines_of(texts[0]), target = lines_of(texts[1]);
   check<CorpusError>(source.size() == target.size(),
                      "{} and {}: parallel files must have the same number of lines; got {} and {}", names[0], names[1],
                      source.size(), target.size());
   std::vector<LinePair> pairs;
   for (std::size_t i = 0; i < source.size(); ++i) {
-    require_text(source[i], names[0], i);
-    require_text(target[i], names[1], i);
+    require_text(source[i], names[0], i, words);
+    require_text(target[i], names[1], i, words);
     pairs.push_back({source[i], target[i]});
   }
   return pairs;
 }
 
-void require_parallel(std::size_t files, const std::vector<std::string>& sources) {
+void require_parallel(std::size_t files, const std::vector<std::string>& sources, const PairWords& words) {
   check<CorpusError>(files <= 2 && sources.size() <= 2,
-                     "corpus: parallel text is one file of source, tab and target per line, or two files whose lines "
+                     "corpus: must be one file with a {}, a tab and its {} in every line, or two files whose lines "
                      "correspond; got {} files, and not every line has one tab",
-                     std::max(files, sources.size()));
+                     words.source, words.target, std::max(files, sources.size()));
   check<CorpusError>(sources.size() <= files, "{}: one of these parallel files is empty", fmt::join(sources, " and "));
   check<CorpusError>(sources.size() != 1 || files == 1,
-                     "{}: is a directory of {} files; name the file of the sources and then that of the targets",
-                     fmt::join(sources, ""), files);
+                     "{}: is a directory of {} files; name the file of the {}s and then that of the {}s",
+                     fmt::join(sources, ""), files, words.source, words.target);
 }
 
 // Encodes the pairs of a dataset.
@@ -115,8 +126,8 @@ std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind) {
   if (texts.size() == 1 ? sources.size() <= 1 : std::ranges::all_of(texts, is_tsv)) {
     for (std::size_t i = 0; i < texts.size(); ++i) append_tsv(pairs, name(i), texts[i], kind);
   } else {
-    require_parallel(texts.size(), sources);
-    pairs = read_parallel({name(0), name(1)}, texts);
+    require_parallel(texts.size(), sources, words_of(kind));
+    pairs = read_parallel({name(0), name(1)}, texts, words_of(kind));
   }
   check_columns(pairs, kind, name(0));
   return pairs;
@@ -166,14 +177,14 @@ std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_vi
   return tokenizer.encode_line(known.pieces[0]);
 }
 
-std::int64_t val_pair_count(std::int64_t pairs, double val_fraction) {
+std::int64_t val_pair_count(std::int64_t pairs, double val_fraction, PairKind kind) {
   check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
   if (val_fraction == 0) return 0;
   const std::int64_t count = std::max<std::int64_t>(1, std::llround(static_cast<double>(pairs) * val_fraction));
   check<CorpusError>(count < pairs,
-                     "corpus: with {} of {} pairs for validation none is left for training; use more pairs, or a "
-                     "smaller `val_fraction` (0: no validation)",
-                     count, pairs);
+                     "corpus: with {0} of {1} {2} for validation none is left for training; use more {2}, or a smaller "
+                     "`val_fraction` (0: no validation)",
+                     count, pairs, words_of(kind).many);
   return count;
 }
 

@@ -95,7 +95,7 @@ std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_vi
                                       std::int64_t& unknown);
 /// How many of the pairs, at the end, are for validation: at least one if val_fraction > 0. Throws CorpusError if none
 /// would be left for training, and Error unless val_fraction is in [0, 1).
-std::int64_t val_pair_count(std::int64_t pairs, double val_fraction);
+std::int64_t val_pair_count(std::int64_t pairs, double val_fraction, PairKind kind = PairKind::translation);
 
 /// The pairs of a corpus as tokens, divided into training and validation. Throws what read_pairs(), val_pair_count()
 /// and make_pair_tokenizers() throw, and CorpusError, naming the pair, if encode_line() throws it or if a side has more

@@ -9,6 +9,7 @@ namespace maki {
 AtomicFile::AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header_size)
     : fs_(fs),
       place_(require_file_place(out, Streams::refused)),
+      parents_(fs, place_.path),
       temporary_(fs, unused_name_beside(place_.path)),
       file_(temporary_.create_for(place_.path)),
       buffer_(header_size, '\0'),

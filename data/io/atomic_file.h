@@ -12,8 +12,8 @@ namespace maki {
 
 class AtomicFile {
  public:
-  /// Begins the file with `header_size` zeros, which commit() replaces, under an unused name. Throws what
-  /// require_file_place() throws, and CheckpointError.
+  /// Begins the file with `header_size` zeros, which commit() replaces, under an unused name, and makes the missing
+  /// directories of its path. Throws what require_file_place() throws, and CheckpointError.
   AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header_size);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -34,6 +34,7 @@ class AtomicFile {
 
   FileSystem& fs_;
   OutputPlace place_;
+  Parents parents_;
   Temporary temporary_;
   Descriptor file_;
   std::string buffer_;

@@ -186,6 +186,7 @@ void write_output(FileSystem& fs, const OutputPath& out, const std::vector<Bytes
   const bool alone = !out.companion || has_text(fs, out.companion_path(), out.companion->text);
   const OutputPlace beside =
       alone ? OutputPlace{} : require_file_place({out.companion_path(), out.force, out.inputs}, Streams::refused);
+  const Parents parents(fs, place.path);
   Temporary file(fs, unused_name_beside(place.path));
   write_complete(file, place, pieces);
   if (alone) return move_to_place(fs, file, place);
@@ -206,27 +207,21 @@ OutputDirectory::OutputDirectory(FileSystem& fs, OutputPath out)
     : fs_(fs),
       out_(std::move(out)),
       place_(require_directory_place(out_)),
+      parents_(fs, place_.path),
       temporary_(fs, unused_name_beside(place_.path)) {
-  try {
-    make_directories(fs_, parent_directory(place_.path), parents_);
-    temporary_.create_directory();
-  } catch (...) {
-    clean_up();
-    throw;
-  }
+  temporary_.create_directory_for(place_.path);
 }
 
-OutputDirectory::~OutputDirectory() { clean_up(); }
-
-void OutputDirectory::clean_up() {
-  temporary_.remove();
-  for (auto directory = parents_.rbegin(); directory != parents_.rend(); ++directory) fs_.rmdir(*directory);
+void OutputDirectory::fail_in_place(std::string message) const {
+  for (std::size_t at = 0; (at = message.find(path(), at)) != std::string::npos; at += place_.path.size())
+    message.replace(at, path().size(), place_.path);
+  throw CheckpointError(message);
 }
 
 void OutputDirectory::commit() {
   const std::string& place = place_.path;
   const bool allowed = !place_.mode || chmod(path().c_str(), *place_.mode) == 0;
-  check<CheckpointError>(allowed, "{}: chmod failed: {}", path(), std::strerror(errno));
+  check<CheckpointError>(allowed, "{}: chmod failed: {}", place, std::strerror(errno));
   if (file_names(place).empty()) {
     const int renamed = fs_.rename(path(), place), reason = errno;
     if (renamed != 0) require_directory_place(out_);  // another process may have filled it
@@ -241,7 +236,6 @@ void OutputDirectory::commit() {
     check<CheckpointError>(exchanged == 0, "{}: cannot be replaced: {}; choose another name", place,
                            std::strerror(errno));
   }
-  parents_.clear();
   sync_place(fs_, place);
   temporary_.remove();  // what was there before, and would be again if the power failed before the sync
 }

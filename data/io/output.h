@@ -53,9 +53,9 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams:
 OutputPlace require_directory_place(const OutputPath& out);
 
 /// Writes a file with the concatenation of the pieces, under an unused name in the same directory, and renames it when
-/// it is complete and durable; writes to a device or pipe directly. A companion gets its place first and is removed if
-/// the file cannot follow. One that is there and has the same text, such as that of a process that was killed in
-/// between, is left as it is.
+/// it is complete and durable, and before that makes the missing directories of its path; writes to a device or pipe
+/// directly. A companion gets its place first and is removed if the file cannot follow. One that is there and has the
+/// same text, such as that of a process that was killed in between, is left as it is.
 /// Throws what require_file_place() throws, Error if another process made a file there meanwhile, and CheckpointError,
 /// naming the file, if it cannot be written; what was there before is then intact, unless the sentence says that the
 /// new file is complete.
@@ -70,25 +70,34 @@ class OutputDirectory {
   /// Creates the directory and its missing parents. Throws what require_directory_place() throws, and CheckpointError.
   OutputDirectory(FileSystem& fs, OutputPath out);
   /// Removes what the constructor created, unless the directory is in its place.
-  ~OutputDirectory();
+  ~OutputDirectory() = default;
   OutputDirectory(const OutputDirectory&) = delete;
   OutputDirectory& operator=(const OutputDirectory&) = delete;
 
   /// Where its files are to be written, by this process alone.
   const std::string& path() const { return temporary_.path(); }
+  /// Calls write(), which writes files there; its CheckpointError names their places instead.
+  template <class F>
+  void fill(const F& write) {
+    try {
+      write();
+    } catch (const CheckpointError& error) {
+      fail_in_place(error.what());
+    }
+  }
   /// Gives the directory its place. A directory that is there is replaced, if it is empty or, with `force`, if every
   /// file in it has the name of a new one. Throws Error, naming another file, if not; CheckpointError if the directory
   /// cannot be renamed. What was there is then intact.
   void commit();
 
  private:
-  void clean_up();
+  [[noreturn]] void fail_in_place(std::string message) const;
 
   FileSystem& fs_;
   OutputPath out_;
   OutputPlace place_;
+  Parents parents_;
   Temporary temporary_;
-  std::vector<std::string> parents_;  // created here, the outermost first
 };
 
 }  // namespace maki

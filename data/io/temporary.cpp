@@ -102,9 +102,10 @@ bool Temporary::remove() {
   return gone;
 }
 
-Descriptor Temporary::create() {
+Descriptor Temporary::create(const std::string& name_in_errors) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
   try {
-    return Descriptor(fs_, path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    return Descriptor(fs_, name_in_errors, Descriptor::Opened{retry([&] { return fs_.open(path_, kFlags, 0644); })});
   } catch (...) {
     keep();
     throw;
@@ -113,21 +114,21 @@ Descriptor Temporary::create() {
 
 Descriptor Temporary::create_for(const std::string& place) {
   try {
-    return create();
+    return create(place);
   } catch (const CheckpointError& error) {
     fail_for(place, error.what());
   }
 }
 
-void Temporary::create_directory() {
+void Temporary::create_directory_for(const std::string& place) {
   if (fs_.mkdir(path_, 0777) == 0) return;
   const int error = errno;
   keep();
-  fail<CheckpointError>("{}: cannot be created: {}", path_, std::strerror(error));
+  fail<CheckpointError>("{}: cannot be created: {}", place, std::strerror(error));
 }
 
 void Temporary::write(const std::vector<Bytes>& pieces) {
-  Descriptor file = create();
+  Descriptor file = create(path_);
   for (const Bytes piece : pieces) file.write_all(piece);
   file.sync();
   file.close();
@@ -152,8 +153,24 @@ void Temporary::fail_for(const std::string& place, const char* reason) {
   const bool left = !remove();
   std::error_code ignored;
   const bool before = std::filesystem::exists(place, ignored);
-  fail<CheckpointError>("{}: could not be written{} ({}){}", place, before ? "; the previous file is intact" : "",
-                        reason, left ? "; " + path_ + " could not be removed" : "");
+  std::string_view why = reason;
+  for (const std::string& name : {path_, place})
+    if (why.starts_with(fmt::format("{}: ", name))) why.remove_prefix(name.size() + 2);
+  fail<CheckpointError>("{}: could not be written{} ({}){}", place, before ? "; the previous file is intact" : "", why,
+                        left ? "; " + path_ + " could not be removed" : "");
+}
+
+Parents::Parents(FileSystem& fs, const std::string& place) : fs_(fs) {
+  try {
+    make_directories(fs_, parent_directory(place), made_);
+  } catch (...) {
+    remove_empty();
+    throw;
+  }
+}
+
+void Parents::remove_empty() {
+  for (auto directory = made_.rbegin(); directory != made_.rend(); ++directory) fs_.rmdir(*directory);
 }
 
 void require_read_back(bool same, const std::string& path) {

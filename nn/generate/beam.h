@@ -32,7 +32,8 @@ struct Hypothesis {
 /// Continues the rows of a state, each of which reads prompt [B, t] int32 first: the n_best hypotheses of each row,
 /// fewer if no more have a probability above 0, in descending order of score, those that ended before those that were
 /// cut off. A row is done when beam_size of its hypotheses have ended with scores that none of those that are continued
-/// has at its present length, when no other has a continuation, or at max_tokens. Equal probabilities are ordered by the smaller id, equal scores by ids.
+/// has at its present length, when no other has a continuation, or at max_tokens. Equal probabilities are ordered by
+/// the smaller id, equal scores by ids.
 ///
 /// The result for a row depends neither on the other rows of the batch nor on the number of threads, if the logits of
 /// the model do not. The state is left with the rows of an intermediate step. Throws Error for options that are out of

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "autograd/recompute.h"
@@ -21,6 +22,9 @@
 #include "nn/transformer.h"
 
 namespace maki {
+
+/// How the names of the parameters begin that belong to the classes.
+inline constexpr std::string_view kClassifierParameters = "classifier.";
 
 /// ngram_prior has no effect, and the convolutions of conv_width see no later token.
 struct EncoderConfig : TransformerConfig {

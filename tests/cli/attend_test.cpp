@@ -233,7 +233,7 @@ TEST_CASE("attend: what it cannot draw is refused with a sentence") {
   refused({"--prompt", "猫"}, 3, {"猫"});
   refused({"--prompt", "\xff"}, 3, {"prompt: must be UTF-8"});
   refused({"--prompt", small_text().substr(0, 17)}, 3, {"prompt: may have at most 16 tokens", "it has 17; shorten it"});
-  refused({"--prompt", "the", "--out", folder / "no/such.svg"}, 4, {"no/such.svg"});
+  refused({"--prompt", "the", "--out", folder / "run.txt/such.svg"}, 4, {"run.txt is not a directory"});
   const std::string long_run = trained(folder, "long", {"--positions", "none"});
   require_refused(run_maki({"attend", long_run, "--prompt", small_text().substr(0, 513)}), 2,
                   {"at most 512 tokens", "it has 513"});
@@ -268,4 +268,5 @@ TEST_CASE("positions: four forms of the same numbers") {
   require_refused(run_maki({"positions", "--base", "1"}), 2, {"must be above 1; got 1"});
   require_refused(run_maki({"positions", "--length", "1025"}), 2, {"length: must be", "1025"});
   require_refused(run_maki({"positions", "--text", "--out", file}), 2, {"use only one of them"});
+  require_refused(run_maki({"positions", "--out", folder / "p.png"}), 2, {"out: must end with .svg", "p.png"});
 }

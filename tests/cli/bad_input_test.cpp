@@ -119,6 +119,24 @@ TEST_CASE("a full disk stops the run with exit 4 and leaves the last good checkp
   REQUIRE(again.exit_code == 0);
 }
 
+TEST_CASE("a run whose first checkpoint finds no room leaves nothing in the way of the next start") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), mine = folder / "mine";
+  std::filesystem::create_directory(mine);
+  RunOptions full;
+  full.file_size_limit = 20000;  // smaller than a checkpoint
+  for (const Arguments& more : {Arguments{"--minutes", "0.02"}, Arguments{"--max-steps", "2"} + kSmall,
+                                Arguments{"--max-steps", "2", "--teacher", "@own:2"} + kSmall}) {
+    for (const std::string& run : {folder / "new/run", mine}) {
+      const Finished finished = run_maki(Arguments{"train", corpus, "--out", run} + more, full);
+      require_refused(finished, 4, {run + "/checkpoints/step-00000000.maki: could not be written (cannot be written"});
+      REQUIRE_FALSE(contains(finished.err, ".tmp"));
+      REQUIRE_FALSE(std::filesystem::exists(folder / "new"));
+      REQUIRE(std::filesystem::is_empty(mine));
+    }
+  }
+}
+
 TEST_CASE("unknown characters of a prompt are named: exit 3") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

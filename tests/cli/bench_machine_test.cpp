@@ -1,5 +1,5 @@
-// What `maki bench` says about a machine: its peak, its memory, and how times are summed up. No test depends on how fast
-// anything is.
+// What `maki bench` says about a machine: its peak, its memory, and how times are summed up. No test depends on how
+// fast anything is.
 #include <algorithm>
 #include <cmath>
 

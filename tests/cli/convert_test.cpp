@@ -61,6 +61,8 @@ TEST_CASE("an imported run is evaluated on a text and trained further, but has n
   require_refused(run_maki({"train", "--resume", again, "--max-steps", "9"}), 2,
                   {"because it was imported", "maki train CORPUS --init-from"});
   require_ok(run_maki({"train", corpus, "--init-from", again, "--out", folder / "tuned", "--max-steps", "2"}));
+  std::filesystem::remove(run + "/config.toml");
+  require_refused(run_maki({"train", "--resume", run, "--max-steps", "99"}), 2, {"because it has no config.toml"});
 }
 
 TEST_CASE("without a prompt an imported model starts with its end-of-text token, and a trained one with a newline") {

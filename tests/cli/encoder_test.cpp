@@ -222,7 +222,7 @@ TEST_CASE("embed refuses what it cannot do in one sentence") {
   refused({"the", std::string(17, 'e')}, 3, {"text 2: may have at most 16 tokens", "it has 17"});
   refused({"the", "--word", "maki"}, 2, {"word: must occur at least twice", "maki"});
   refused({"the", "--json", "--npy", trained.folder / "x.npy"}, 2, {"--json and --npy"});
-  refused({"the", "--npy", trained.folder / "missing/x.npy"}, 4, {"missing/x.npy"});
+  refused({"the", "--npy", trained.run + "/config.toml/x.npy"}, 4, {"config.toml is not a directory"});
 }
 
 TEST_CASE("a classifier learns labels, which its checkpoint and eval report") {

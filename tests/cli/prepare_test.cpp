@@ -70,7 +70,7 @@ TEST_CASE("prepare says how much of a long text its vocabulary was learned from"
 
 TEST_CASE("prepare and inspect report the same facts, and --verify reads the file") {
   const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), out = folder / "corpus.tokens";
+  const std::string corpus = folder.write("corpus.txt", small_text()), out = folder / "new/folder/corpus.tokens";
   const json prepared = json::parse(require_ok(run_maki({"prepare", corpus, "--out", out, "--json"})).out);
   REQUIRE(prepared.at("format") == "maki");
   REQUIRE(prepared.at("files") == json::array({out}));
@@ -127,9 +127,16 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     const std::string out = folder / format, run = folder / ("run-" + format), named = run + "-named";
     require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--tokenizer-file", folder / "t.json"}));
     require_ok(run_maki(Arguments{"train", out, "--out", run, "--max-steps", "3"} + kSmall));
+    const json shown = json::parse(require_ok(run_maki({"inspect", out, "--json"})).out);
+    REQUIRE(shown.at("bytes") == small_text().size());
+    REQUIRE(shown.at("vocab_size") == 300);
+    REQUIRE(shown.at("bytes_of_file") ==
+            std::filesystem::file_size(out + "/train.bin") + std::filesystem::file_size(out + "/val.bin"));
+    require_refused(run_maki({"inspect", out, "--verify"}), 2, {"have no checksums"});
     // Files of another program lie beside no tokenizer of maki.
     std::filesystem::remove(out + "/maki-tokenizer");
     require_refused(run_maki({"train", out, "--out", named}), 3, {"train.bin", "--tokenizer-file"});
+    require_refused(run_maki({"inspect", out}), 3, {"there is no tokenizer beside them"});
     require_ok(run_maki(
         Arguments{"train", out, "--out", named, "--tokenizer-file", folder / "t.json", "--max-steps", "3"} + kSmall));
     REQUIRE(read_bytes(checkpoint(run, 3)) == read_bytes(checkpoint(named, 3)));
@@ -210,7 +217,7 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   REQUIRE(read_text(corpus) == small_text());
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
                   {"must be one of maki, nanogpt, llm.c"});
-  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"missing/u", "cannot be opened"});
+  require_refused(run_maki({"prepare", corpus, "--out", corpus + "/u"}), 4, {corpus + " is not a directory"});
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--vocab-size", "300"}), 2, {"vocab_size"});
   require_refused(run_maki({"prepare", tokens, "--out", folder / "u"}), 3, {"contains tokens already"});
   for (const Arguments& option :

@@ -89,6 +89,7 @@ TEST_CASE("a report names its file by the run and the step, and replaces no file
   require_refused(run_maki({"report", run}), 2, {"report-40.html"});
   require_ok(run_maki({"report", run, "--force"}));
   require_refused(run_maki({"report", run, run}), 2, {"--out"});
+  require_refused(run_maki({"report", run, "--out", folder / "page.svg"}), 2, {"out: must end with .html"});
   require_refused(run_maki({"report", folder / "nothing"}), 2, {"nothing"});
 }
 

@@ -48,6 +48,7 @@ std::string completed(const std::string& script, const std::string& words) {
 
 TEST_CASE("every option of every verb is in the manual page and in the completions of every shell") {
   std::string manual = run_maki({"--man"}).out;
+  REQUIRE_THAT(run_maki({"--help"}).out, ContainsSubstring("--man ") && ContainsSubstring("--completion "));
   manual = std::regex_replace(manual, std::regex(R"(\\-)"), "-");
   const std::string bash = run_maki({"--completion", "bash"}).out, zsh = run_maki({"--completion", "zsh"}).out,
                     fish = run_maki({"--completion", "fish"}).out;

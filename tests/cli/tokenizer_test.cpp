@@ -101,6 +101,7 @@ TEST_CASE("maki tokenizer refuses what it cannot do") {
   require_refused(run_maki({"tokenizer", "encode", folder / "missing.json"}), 3, {"missing.json"});
   require_refused(run_maki({"tokenizer", "encode", folder.write("bad.json", "{")}), 3, {"bad.json", "JSON"});
   require_refused(run_maki({"tokenizer", "encode", tokenizer, "--lines", "--json"}), 2, {"--lines", "--json"});
+  require_refused(run_maki({"tokenizer", "inspect", tokenizer, "--source"}), 2, {"source: ", "has only one"});
   const Arguments train = {"tokenizer", "train", folder / "corpus.txt", "--out", folder / "x.json"};
   require_refused(run_maki(train + Arguments{"--vocab-size", "256"}), 2, {"vocab_size", "257"});
   require_refused(run_maki(train + Arguments{"--normalize", "nfd"}), 2, {"normalize", "nfd"});

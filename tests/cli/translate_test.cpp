@@ -367,6 +367,23 @@ TEST_CASE("a run may begin with the weights and vocabularies of another") {
   require_refused(start(run.corpus, {"--share-vocabulary"}), 2, {"share_vocabulary: must be false"});
 }
 
+TEST_CASE("maki tokenizer knows both vocabularies of a run that translates, and says which it uses") {
+  const TranslatorRun run({"--tokenizer", "char", "--block-size", "40"});
+  const auto encoded = [&](const std::string& text, const Arguments& more = {}) {
+    return run_maki(Arguments{"tokenizer", "encode", run.path} + more, {.input = text});
+  };
+  const Finished target = require_ok(encoded("one")), source = require_ok(encoded("a b", {"--source"}));
+  REQUIRE_THAT(target.err, ContainsSubstring("this is that of the targets; --source is that of the sources"));
+  REQUIRE(source.err.empty());
+  REQUIRE(require_ok(run_maki({"tokenizer", "decode", run.path, "--source"}, {.input = source.out})).out == "a b");
+  require_refused(encoded("a b"), 3, {"a (U+0061)"});
+  const auto size = [&](const Arguments& more) {
+    const Arguments inspect = {"tokenizer", "inspect", run.path, "--json"};
+    return json::parse(require_ok(run_maki(inspect + more)).out).at("vocab_size").get<int>();
+  };
+  REQUIRE(size({"--source"}) != size({}));
+}
+
 TEST_CASE("sample translations of a model of bytes are written to the metrics") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("pairs.tsv", Lines().tsv), run = folder / "run";

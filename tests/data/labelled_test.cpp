@@ -102,8 +102,14 @@ TEST_CASE("bad labelled text is refused with the line") {
   const LabelledOptions options{.val_fraction = 0, .max_tokens = 4};
   REQUIRE_THAT(message_of("fine\tgood\nnice\tgood\n", options), ContainsSubstring("at least two different labels"));
   REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\n", options), ContainsSubstring("line 2: a text may have at most 4"));
-  REQUIRE_THAT(message_of("fine\tgood\nbad\n", options), ContainsSubstring("line 2 must have"));
-  REQUIRE_THAT(message_of("fine\tgood\nbad\t\n", options), ContainsSubstring("line 2 has an empty"));
+  REQUIRE_THAT(message_of("fine\tgood\nbad\n", options),
+               ContainsSubstring("line 2 must have a text, one tab and its label"));
+  REQUIRE_THAT(message_of("fine\tgood\nbad\t\n", options),
+               ContainsSubstring("line 2 has an empty label; every line needs a text and its label"));
+  REQUIRE_THAT(message_of("fine\tgood\n\tbad\n", options), ContainsSubstring("line 2 has an empty text"));
+  LabelledOptions one_line = options;
+  one_line.val_fraction = 0.5;
+  REQUIRE_THAT(message_of("fine\tgood\n", one_line), ContainsSubstring("with 1 of 1 lines for validation"));
 }
 
 TEST_CASE("saved labels are restored, and no other form is accepted") {

@@ -5,7 +5,10 @@
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
 #include "tests/nn/small_gpt.h"
+#include "tests/tensors.h"
+#include "tests/train/captured_stderr.h"
 #include "tests/train/small_checkpoint.h"
+#include "train/app/initial_weights.h"
 #include "train/app/report.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/random_dataset.h"
@@ -36,7 +39,8 @@ Config small_classifier() {
 }
 
 // 40 lines of 1 to 10 letters, whose label says whether they contain an a.
-std::shared_ptr<const LabelledDataset> small_data(const Config& config) {
+std::shared_ptr<const LabelledDataset> small_data(const Config& config, const std::string& yes = "yes",
+                                                  const std::string& more = "") {
   Corpus corpus;
   corpus.sources = {"letters.tsv"};
   const RandomStream stream(3, RandomPurpose::test);
@@ -44,8 +48,9 @@ std::shared_ptr<const LabelledDataset> small_data(const Config& config) {
     std::string line;
     for (std::uint64_t k = 0; k <= stream.below(20 * i, 10); ++k) line += "bcd"[stream.below(20 * i + k + 1, 3)];
     if (i % 2 == 0) line[line.size() / 2] = 'a';
-    corpus.text += line + (i % 2 == 0 ? "\tyes\n" : "\tno\n");
+    corpus.text += line + "\t" + (i % 2 == 0 ? yes : "no") + "\n";
   }
+  corpus.text += more;
   corpus.characters = std::ssize(corpus.text);
   corpus.hash = "0123456789abcdef0123456789abcdef";
   return std::make_shared<const LabelledDataset>(
@@ -212,4 +217,38 @@ TEST_CASE("a checkpoint stores the labels, and damaged ones are detected") {
   state.labels = "";
   write_checkpoint(fs, folder / "bad.maki", state, trainer.store(), trainer.optimizer());
   REQUIRE_THROWS_AS(VerifiedCheckpoint(folder / "bad.maki"), CorruptFile);
+}
+
+TEST_CASE("a classifier of other labels takes all from another but its head") {
+  const TemporaryFolder folder;
+  const Config config = small_classifier();
+  const ClassifyTask task(config, small_data(config));
+  Trainer base(config, task);
+  randomize(base.store(), 5);
+  Unsynced fs;
+  CheckpointState state = task.data_state();
+  state.config = config;
+  write_checkpoint(fs, folder / "base.maki", state, base.store(), base.optimizer());
+  const InitialWeights weights(folder / "base.maki");
+  REQUIRE_FALSE(weights.leaves_some(config, task));
+  // As many labels, of which one has another name; and one more.
+  for (const auto& [yes, more, labels] :
+       {std::tuple{"never", "", "never, no"}, {"yes", "b\tmaybe\n", "maybe, no, yes"}}) {
+    INFO(labels);
+    const ClassifyTask other(config, small_data(config, yes, more));
+    REQUIRE(weights.leaves_some(config, other));
+    Trainer fresh(config, other), tuned(config, other);
+    const std::string said = written_to_stderr([&] { weights.load(tuned.store(), other); });
+    REQUIRE_THAT(said, ContainsSubstring("the labels of this text are " + std::string(labels) + ", and " +
+                                         folder.path() + "/base.maki knows no, yes"));
+    for (const auto& parameter : tuned.store().parameters()) {
+      const std::string& name = parameter->name();
+      INFO(name);
+      const bool is_new = name == "classifier.weight" || name == "classifier.bias";
+      REQUIRE(same_bits(parameter->value(), (is_new ? fresh : base).store().find(name).value()));
+    }
+  }
+  Trainer again(config, task, /*initial_values=*/false);
+  REQUIRE(written_to_stderr([&] { weights.load(again.store(), task); }).empty());
+  REQUIRE(same_bits(again.store().values(), base.store().values()));
 }

@@ -74,7 +74,7 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
       {R"(,"max_tokens":99999999999999999999)", "max_tokens: must be"},
       {R"(,"temperature":-0.1)", "temperature: must be"},
       {R"(,"temperature":"hot")", "temperature: must be"},
-      {R"(,"temperature":1e999)", "body: must be JSON"},
+      {R"(,"temperature":1e999)", "body: must be JSON; a number in it is too large"},
       {R"(,"top_p":0)", "top-p: must be"},
       {R"(,"seed":-1)", "seed: must be"},
       {R"(,"stop":"")", "stop: must be"},

@@ -95,7 +95,8 @@ TEST_CASE("a directory is accepted if it is missing, empty, or holds only what a
   write_bytes(run.checkpoints_directory() + "/last.tmp", "torn");
   { const RunClaim again(run, kConfigText); }
   // A run with another configuration would overwrite this one.
-  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, "seed = 2\n"); }), "config.toml"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, "seed = 2\n"); }),
+                   "config.toml, which has other settings than this run; choose another `out`"));
   REQUIRE(read_bytes(run.config_file()) == kConfigText);
   write_bytes(run.checkpoint_file(10), "a checkpoint");
   REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfigText); }), "`resume`"));

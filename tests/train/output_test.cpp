@@ -49,8 +49,10 @@ OutputPath with_companion(const std::string& path, bool force = false) {
 
 void write_directory(FileSystem& fs, const OutputPath& out) {
   OutputDirectory directory(fs, out);
-  write(fs, directory.path() + "/a");
-  write(fs, directory.path() + "/b", "another");
+  directory.fill([&] {
+    write(fs, directory.path() + "/a");
+    write(fs, directory.path() + "/b", "another");
+  });
   directory.commit();
 }
 
@@ -85,6 +87,7 @@ void try_every_fault(const std::function<void(const TemporaryFolder&)>& before,
       INFO("call " << at << ", " << call << ": " << said);
       if (call == "unlink" || call == "rmdir") continue;  // something cannot be removed
       failed += !said.empty();
+      REQUIRE_FALSE(contains(said, ".tmp"));
       const std::set<std::string> after = contents(folder.path());
       const bool placed = std::ranges::count(fs.calls, "rename") + std::ranges::count(fs.calls, "exchange") ==
                           std::ranges::count(counted.calls, "rename") + std::ranges::count(counted.calls, "exchange");
@@ -184,6 +187,16 @@ TEST_CASE("whichever call fails, an output is complete or there is what was ther
       14);
   try_every_fault(
       nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write_directory(fs, folder / "p/q/x/"); }, 40);
+  try_every_fault(
+      nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write(fs, with_companion(folder / "p/q/x")); }, 40);
+  try_every_fault(
+      nothing,
+      [](FileSystem& fs, const TemporaryFolder& folder) {
+        AtomicFile x(fs, folder / "p/q/x", 4);
+        x.append(text_bytes(kNewBytes));
+        x.commit(text_bytes("head"));
+      },
+      24);
   const auto directory = [](const TemporaryFolder& folder) {
     folder.write("x/a", kOldBytes);
     folder.write("x/b", kOldBytes);
@@ -244,6 +257,7 @@ TEST_CASE("an error says what could not be removed, and whether there was a file
   } fs;
   const TemporaryFolder folder;
   const std::string x = folder / "x", end = ".tmp could not be removed";
+  folder.write("another", "");  // an empty directory would be made durable first
   for (const bool before : {false, true}) {
     if (before) folder.write("x", kOldBytes);
     const std::string said = error_message<CheckpointError>([&] { write(fs, {x, true}); });
@@ -331,7 +345,7 @@ TEST_CASE("a name that is taken is neither written to nor removed") {
   for (const char* const name : {"taken", "link", "dangling"}) {
     Temporary file(posix_file_system(), folder / name), directory(posix_file_system(), folder / name);
     REQUIRE_THROWS_AS(file.write({text_bytes(kNewBytes)}), CheckpointError);
-    REQUIRE_THROWS_AS(directory.create_directory(), CheckpointError);
+    REQUIRE_THROWS_AS(directory.create_directory_for(folder / name), CheckpointError);
   }
   REQUIRE(contents(folder.path()) == std::set<std::string>{"taken: precious", "link: precious", "dangling"});
 }

@@ -56,6 +56,20 @@ TEST_CASE("values are found by name, wherever the store keeps them, and others k
   }
 }
 
+TEST_CASE("values that are not wanted stay, whatever the file has under their names") {
+  const TemporaryFolder folder;
+  Unsynced fs;
+  const Values written(1, "", DType::float64, kLong, /*more=*/true);
+  save_parameters(folder / "file.maki", written.store, fs);
+  const Values before(2, "", DType::float64, kLong + 1);
+  Values read(2, "", DType::float64, kLong + 1);
+  load_values_by_name(ContainerReader(folder / "file.maki"), read.store,
+                      [](const std::string& name) { return name == "tiny" || name == "matrix"; });
+  REQUIRE(same_bits(read.store.find("vector").value(), before.store.find("vector").value()));
+  for (const char* const name : {"tiny", "matrix"})
+    REQUIRE(same_bits(read.store.find(name).value(), written.store.find(name).value()));
+}
+
 TEST_CASE("a file with another tensor, another shape or other bytes is refused") {
   const TemporaryFolder folder;
   Unsynced fs;

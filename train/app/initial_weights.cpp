@@ -1,9 +1,13 @@
 #include "train/app/initial_weights.h"
 
 #include <cmath>
+#include <fmt/ranges.h>
 
+#include "data/dataset/labelled.h"
 #include "data/io/error.h"
+#include "nn/models/encoder.h"
 #include "optim/clip.h"
+#include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/run/values_by_name.h"
@@ -34,8 +38,23 @@ Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<s
   return config;
 }
 
-std::string InitialWeights::load(ParameterStore& store) const {
-  load_values_by_name(file_, store);
+bool InitialWeights::leaves_some(const Config& config, const Task& task) const {
+  return config.lora_rank > 0 || !has_labels_of(task);
+}
+
+std::string InitialWeights::load(ParameterStore& store, const Task& task) const {
+  const bool same_labels = has_labels_of(task);
+  if (!same_labels) {
+    const auto shown = [](const std::string& saved) {
+      return truncate_for_message(fmt::format("{}", fmt::join(load_labels(saved), ", ")));
+    };
+    say(
+        fmt::format("note: the labels of this text are {}, and {} knows {}: its classifier is not used, and a new one "
+                    "is learned",
+                    shown(task.data_state().labels), file_.path(), shown(state_.labels)));
+  }
+  load_values_by_name(file_, store,
+                      [&](const std::string& name) { return same_labels || !name.starts_with(kClassifierParameters); });
   check<CheckpointError>(std::isfinite(global_norm(store.values())),
                          "{}: contains weights that are not finite; choose another checkpoint", file_.path());
   return hash_of_values(store);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "train/app/flags.h"
+#include "train/loop/task.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {
@@ -21,13 +22,21 @@ class InitialWeights {
   /// those of adapters (lora_…) do not if the checkpoint has none.
   Config make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const;
   PairTokenizers tokenizers() const { return load_tokenizers(state_); }
+  /// Whether load() leaves parameters of a run with this task as they are: adapters, and the classifier of other
+  /// labels.
+  bool leaves_some(const Config& config, const Task& task) const;
   /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the
-  /// checkpoint does not have keep their values. Returns the hash of all values of the store, those of new adapters
+  /// checkpoint does not have keep their values. So does the classifier if the labels of the task are not those of the
+  /// checkpoint, which is said on stderr. Returns the hash of all values of the store, those of new parameters
   /// included, which the new run records as init_from. Throws CheckpointError if the values are damaged, do not fit the
   /// store or are not finite; the store must then not be used.
-  std::string load(ParameterStore& store) const;
+  std::string load(ParameterStore& store, const Task& task) const;
 
  private:
+  bool has_labels_of(const Task& task) const {
+    return state_.labels.empty() || task.data_state().labels == state_.labels;
+  }
+
   std::string run_;
   ContainerReader file_;
   CheckpointState state_;

@@ -24,16 +24,6 @@
 namespace maki {
 namespace {
 
-// What `maki prepare` or nanoGPT left beside token files, or null.
-std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& source) {
-  const std::filesystem::path path(source), folder = is_directory(source) ? path : path.parent_path();
-  for (const char* const name : {kOwnTokenizerFile, kNanoGptMetaFile}) {
-    const std::string file = (folder / name).string();
-    if (file_exists(file)) return read_tokenizer(file);
-  }
-  return nullptr;
-}
-
 constexpr std::array kDocumentFields = {"documents", "document_separator", "json_field"};
 
 // The names of the stored reading fields that the configuration of another text takes over.
@@ -121,6 +111,15 @@ std::optional<Corpus> read_prepared(const std::vector<std::string>& sources) {
   return corpus;
 }
 
+std::shared_ptr<const Tokenizer> tokenizer_beside_tokens(const std::string& source) {
+  const std::filesystem::path path(source), folder = is_directory(source) ? path : path.parent_path();
+  for (const char* const name : {kOwnTokenizerFile, kNanoGptMetaFile}) {
+    const std::string file = (folder / name).string();
+    if (file_exists(file)) return read_tokenizer(file);
+  }
+  return nullptr;
+}
+
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   for (const std::string& source : sources) {
     const bool run = is_directory(source) && RunDirectory(source).exists();
@@ -140,7 +139,7 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
                                             "--json-field", "--val-fraction", "--document-separator"};
   std::int64_t asked = 0;  // as in a run on the text
   const bool is_whole = corpus.prepared->tokenizer != nullptr;
-  if (!is_whole && tokenizer == nullptr) tokenizer = tokenizer_beside(corpus.sources.front());
+  if (!is_whole && tokenizer == nullptr) tokenizer = tokenizer_beside_tokens(corpus.sources.front());
   for (const std::string& option : flags.given()) {
     if (!corpus.prepared->has_validation && option == "--val-fraction") continue;
     check(std::ranges::find(kChosen, option) == std::end(kChosen),
@@ -190,9 +189,10 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
                                         const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
   check(!stored.empty(),
-        "{0}: does not name the text of its training, because it was imported, or exported without it; name a CORPUS; "
-        "to train this model on it: maki train CORPUS --init-from {0}",
-        run);
+        "{0}: does not name the text of its training, because it {1}; name a CORPUS; to train this model on it: maki "
+        "train CORPUS --init-from {0}",
+        run,
+        file_exists(RunDirectory(run).config_file()) ? "was imported, or exported without it" : "has no config.toml");
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input; pass - again, with the same text", run);
   return stored;

@@ -36,6 +36,9 @@ std::string read_prompt_file(const std::string& path, const std::string& run);
 
 /// prepared_corpus() of data/dataset/dataset.h, with its notes on stderr.
 std::optional<Corpus> read_prepared(const std::vector<std::string>& sources);
+/// What `maki prepare` or nanoGPT left beside the token files of another program that a source denotes
+/// (kOwnTokenizerFile, kNanoGptMetaFile): the tokenizer that made them, or null.
+std::shared_ptr<const Tokenizer> tokenizer_beside_tokens(const std::string& source);
 /// The corpus that the sources denote: a prepared one (prepared_corpus() in data/dataset/dataset.h), to which the
 /// options do not apply; else the text, by load_corpus(), whose notes are printed to stderr. Throws Error, naming
 /// --resume, for a source that is a run directory, and what the two functions throw.
@@ -45,9 +48,9 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// (val_fraction). `tokenizer` is the one that the user named, or null.
 ///
 /// A file of maki contains its tokenizer; if another one is given, it is returned, and make_dataset() rejects it. A
-/// file of another program contains only ids: with the given tokenizer, or else the one that `maki prepare` or nanoGPT
-/// left beside it (kOwnTokenizerFile, kNanoGptMetaFile), it is split by config.val_fraction, all its ids are checked,
-/// and `corpus` receives the result and the number of characters.
+/// file of another program contains only ids: with the given tokenizer, or else that of tokenizer_beside_tokens(), it
+/// is split by config.val_fraction, all its ids are checked, and `corpus` receives the result and the number of
+/// characters.
 ///
 /// Throws Error if an option was given whose value was fixed when the text became tokens, such as --tokenizer or
 /// --encoding; CorpusError if the corpus has no tokenizer and none is given or found, or if an id is not one of the

@@ -128,7 +128,7 @@ std::unique_ptr<Task> with_known_teachers(Config& config, std::unique_ptr<Task> 
 
 // Loads the initial weights of another run, if there are any, and records their hash.
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
-  const std::string hash = weights ? weights->load(trainer.store()) : "";
+  const std::string hash = weights ? weights->load(trainer.store(), trainer.task()) : "";
   check(config.init_from.empty() || config.init_from == hash,
         "init_from: the configuration requires initial weights with hash {}; name their run with --init-from RUN",
         config.init_from);
@@ -170,18 +170,32 @@ int train_with_own_teachers(Config& config, std::unique_ptr<Task>& task, std::op
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(Config& config, std::unique_ptr<Task>& task, std::optional<Trainer>& trainer, RunClaim& claimed,
-                  SessionOptions with, std::optional<PlannedRun> plan) {
-  if (has_own_teachers(config)) return train_with_own_teachers(config, task, trainer, std::move(with), plan);
+int train_if_memory(const Config& config, Trainer& trainer, RunClaim& claimed, SessionOptions with,
+                    std::optional<PlannedRun> plan) {
   try {
-    return run_session(config, *trainer, RunDirectory(config.out), std::move(with), plan);
+    return run_session(config, trainer, RunDirectory(config.out), std::move(with), plan);
   } catch (const std::bad_alloc&) {
-    if (trainer->steps() == 0) claimed.roll_back();
+    if (trainer.steps() == 0) claimed.roll_back();
     throw;
   } catch (const OutOfMemoryError& error) {
-    if (trainer->steps() > 0) throw;
+    if (trainer.steps() > 0) throw;
     claimed.roll_back();
     fail("{}; lower --batch-size, --block-size or --n-embd; {} was removed again", error.what(), config.out);
+  }
+}
+
+// Records the configuration and trains. Takes the files of the run back if its first checkpoint cannot be written: it
+// could not be resumed, and a start that is planned anew would find the configuration of another plan in its way.
+int train_claimed(Config& config, std::unique_ptr<Task>& task, std::optional<Trainer>& trainer, RunClaim& claimed,
+                  SessionOptions with, std::optional<PlannedRun> plan) {
+  const RunDirectory run(config.out);
+  try {
+    write_config(run, config);
+    if (has_own_teachers(config)) return train_with_own_teachers(config, task, trainer, std::move(with), plan);
+    return train_if_memory(config, *trainer, claimed, std::move(with), plan);
+  } catch (const CheckpointError&) {
+    if (!run.exists()) claimed.roll_back();
+    throw;
   }
 }
 
@@ -236,13 +250,12 @@ int start_run(const TrainOptions& options) {
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
   share_training(config);
   std::optional<Trainer> trainer(std::in_place, config, *task, std::move(model),
-                                 /*initial_values=*/!weights || config.lora_rank > 0, ranks());
+                                 /*initial_values=*/!weights || weights->leaves_some(config, *task), ranks());
   load_initial_weights(weights, *trainer, config);
-  const auto record = [&](const Config& now) { write_config(RunDirectory(config.out), now); };
   const DeferInterrupts deferred;
   RunClaim claimed = claim_directory(config, is_default, first_corpus);
-  record(config);
   if (!planned) return train_claimed(config, task, trainer, claimed, {}, std::nullopt);
+  const auto record = [&](const Config& now) { write_config(RunDirectory(config.out), now); };
   return train_claimed(config, task, trainer, claimed, planned->session_options(record), planned->facts());
 }
 

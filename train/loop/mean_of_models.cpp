@@ -78,6 +78,9 @@ Tensor log_of_mean(const std::vector<Tensor>& log_probabilities) {
 MeanOfModels::MeanOfModels(LoadedModel& first, std::vector<std::unique_ptr<LoadedModel>> others)
     : others_(std::move(others)) {
   const auto add = [&](const LoadedModel& loaded) {
+    check(loaded.model->as_generator() != nullptr,
+          "with: averages what models predict of the next token, and {} is a model of kind {}; omit it", loaded.path,
+          loaded.model->kind());
     const Generator& model = loaded.generator();
     const std::string& task = loaded.state.config.task;
     check(task == first.state.config.task, "{}: has the task {}, and {} the task {}; use models of one task",

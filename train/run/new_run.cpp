@@ -51,9 +51,10 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
 void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
   for (const std::string& name : file_names(run.path())) {
+    const bool is_config = name == "config.toml";  // which an earlier start with other options may have written
     check<OccupiedOutput>(is_left_over(run, name, config_toml),
-                          "{}: contains {}, which this run did not create; choose another `out`, or an empty directory",
-                          run.path(), name);
+                          "{}: contains {}, which {}; choose another `out`, or an empty directory", run.path(), name,
+                          is_config ? "has other settings than this run" : "this run did not create");
   }
 }
 

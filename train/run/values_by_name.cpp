@@ -20,18 +20,20 @@ struct Destination {
 
 constexpr std::uint64_t kLineBytes = 64;  // bytes; as in a ParameterStore, the values of every tensor fill whole lines
 
-std::vector<Destination> destinations(const ContainerReader& file, ParameterStore& store) {
+std::vector<Destination> destinations(const ContainerReader& file, ParameterStore& store,
+                                      const std::function<bool(const std::string&)>& is_wanted) {
   const auto size = static_cast<std::uint64_t>(size_of(store.dtype()));
   std::vector<Destination> list;
   std::uint64_t length = 0;
   for (const TensorEntry& entry : read_tensors(file)) {
+    const std::uint64_t begin = static_cast<std::uint64_t>(entry.offset) * size;
+    const std::uint64_t end = begin + static_cast<std::uint64_t>(entry.shape.numel()) * size;
+    length = std::max(length, (end + kLineBytes - 1) / kLineBytes * kLineBytes);
+    if (is_wanted && !is_wanted(entry.name)) continue;
     const auto& all = store.parameters();
     const auto found = std::ranges::find_if(all, [&](const auto& p) { return p->name() == entry.name; });
     check<CorruptFile>(found != all.end() && (*found)->shape() == entry.shape,
                        "{}: has a tensor {} of shape {}, but the model has none", file.path(), entry.name, entry.shape);
-    const std::uint64_t begin = static_cast<std::uint64_t>(entry.offset) * size;
-    const std::uint64_t end = begin + static_cast<std::uint64_t>(entry.shape.numel()) * size;
-    length = std::max(length, (end + kLineBytes - 1) / kLineBytes * kLineBytes);
     auto* const to = dispatch(store.dtype(), [&]<class T>() {
       return reinterpret_cast<std::byte*>(store.values().data<T>() + (*found)->offset());
     });
@@ -45,8 +47,9 @@ std::vector<Destination> destinations(const ContainerReader& file, ParameterStor
 
 }  // namespace
 
-void load_values_by_name(const ContainerReader& file, ParameterStore& store) {
-  const std::vector<Destination> list = destinations(file, store);
+void load_values_by_name(const ContainerReader& file, ParameterStore& store,
+                         const std::function<bool(const std::string&)>& is_wanted) {
+  const std::vector<Destination> list = destinations(file, store, is_wanted);
   NumberCheck numbers(file, store.dtype());
   std::uint64_t at = 0;
   file.scan("values", [&](Bytes piece) {

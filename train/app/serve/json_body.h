@@ -44,8 +44,10 @@ class JsonBody {
     constexpr int kMaxDepth = 4;
     try {
       fields_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxDepth; });
-    } catch (const Json::exception& error) {
-      fail("body: must be JSON; {}", truncate_for_message(error.what(), 200));
+    } catch (const Json::parse_error& error) {
+      fail("body: must be JSON; byte {} of it is not", error.byte);
+    } catch (const Json::exception&) {
+      fail("body: must be JSON; a number in it is too large");
     }
     check(fields_.is_object(), "body: must be an object of JSON; got {}", ShownJson{fields_});
   }

@@ -1,9 +1,9 @@
 #include "train/app/verbs/drawing_options.h"
 
+#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
-#include "data/io/output.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
 #include "train/app/report.h"
@@ -35,9 +35,20 @@ void print_drawing(const DrawingOptions& o, const std::vector<std::string>& inpu
                    const std::function<std::string()>& picture, const std::function<std::string()>& text,
                    const std::function<std::string()>& json, const std::function<std::string()>& csv) {
   if (o.out.empty()) return print_result(o.json ? json() : o.csv ? csv() : text());
-  const std::string svg = picture();
-  write_output(posix_file_system(), {o.out, o.force, inputs}, {text_bytes(svg)});
-  to_stderr("{}: written, {} KB; browsers show it\n", o.out, (svg.size() + 999) / 1000);
+  const OutputPath place{o.out, o.force, inputs};
+  require_place_for_browsers(place, ".svg");
+  write_for_browsers(place, picture());
+}
+
+void require_place_for_browsers(const OutputPath& out, const std::string& ending) {
+  require_file_place(out);
+  const std::string given = std::filesystem::path(out.path).extension().string();
+  check(given.empty() || given == ending, "out: must end with {}, the form that is written; got {}", ending, out.path);
+}
+
+void write_for_browsers(const OutputPath& out, const std::string& text) {
+  write_output(posix_file_system(), out, {text_bytes(text)});
+  to_stderr("{}: written, {} KB; browsers show it\n", out.path, (text.size() + 999) / 1000);
 }
 
 std::string csv_field(const std::string& text) {

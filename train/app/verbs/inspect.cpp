@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "data/dataset/foreign_tokens.h"
 #include "data/dataset/token_shards.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
@@ -11,6 +12,7 @@
 #include "data/io/printable.h"
 #include "train/app/arithmetic.h"
 #include "train/app/reading.h"
+#include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
 #include "train/app/verbs/measured.h"
 #include "train/app/verbs/tokenizer.h"
@@ -125,11 +127,27 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
   report.print(o.json);
 }
 
-// Only with --verify is all of the file read, so that any damage is found.
-void inspect_token_file(const InspectOptions& o) {
-  const auto file = open_token_file(o.path);
-  if (o.verify) verify_token_file(*file);
-  const auto bytes = static_cast<std::int64_t>(file->files[0]->size());
+// The files of another program need the tokenizer that made their ids.
+std::shared_ptr<const TokenFile> known_tokens(const InspectOptions& o, const Corpus& corpus) {
+  if (corpus.prepared->tokenizer != nullptr) {
+    if (o.verify) verify_token_file(*corpus.prepared);
+    return corpus.prepared;
+  }
+  check(!o.verify, "inspect: {} holds token ids of nanoGPT or llm.c, which have no checksums; omit --verify", o.path);
+  const std::shared_ptr<const Tokenizer> tokenizer = tokenizer_beside_tokens(o.path);
+  check<CorpusError>(tokenizer != nullptr,
+                     "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean, and there is "
+                     "no tokenizer beside them; maki train reads them with --tokenizer-file",
+                     o.path);
+  return with_tokenizer(*corpus.prepared, tokenizer, Config().val_fraction);
+}
+
+// Only with --verify is all of the files read, so that any damage is found.
+void inspect_tokens(const InspectOptions& o) {
+  check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint", o.path);
+  const auto file = known_tokens(o, read_prepared({o.path}).value());
+  std::int64_t bytes = 0;
+  for (const auto& each : file->files) bytes += static_cast<std::int64_t>(each->size());
   Report report;
   report.add("path", o.path)
       .text(escape_unprintable(o.path))
@@ -156,17 +174,10 @@ int inspect(InspectOptions& o) {
     print_result(measurements_csv(read_history(RunDirectory(o.path).metrics_file())));
     return 0;
   }
-  if (is_token_file(o.path)) {
-    check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
-          o.path);
-    inspect_token_file(o);
+  if (token_file_paths({o.path})) {
+    inspect_tokens(o);
     return 0;
   }
-  check<CorpusError>(
-      !token_file_paths({o.path}),
-      "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean; maki train reads "
-      "them with --tokenizer-file",
-      o.path);
   const Json verified = o.verify ? verify(o) : Json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path, throw_as<CheckpointError>);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));

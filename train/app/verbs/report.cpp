@@ -4,14 +4,13 @@
 
 #include "autograd/core/check.h"
 #include "data/io/file.h"
-#include "data/io/output.h"
 #include "train/app/draw/words.h"
 #include "train/app/flags.h"
-#include "train/app/progress.h"
 #include "train/app/reading.h"
 #include "train/app/report/sections.h"
 #include "train/app/terminal.h"
 #include "train/app/verbs.h"
+#include "train/app/verbs/drawing_options.h"
 
 namespace maki {
 namespace {
@@ -50,11 +49,10 @@ int report(const ReportOptions& o) {
   const std::vector<MeasuredRun> runs = read_measured_runs(o.runs);
   const std::string out = out_of(o, runs.front());
   const OutputPath place{out, o.force, inputs_of(runs)};
-  require_file_place(place);  // before time is spent on reading
+  require_place_for_browsers(place, ".html");  // before time is spent on reading
   const std::string title = fmt::format("maki: {}", fmt::join(o.runs, ", "));
   const std::string page = html_page(title, language, report_sections(runs, language));
-  write_output(posix_file_system(), place, {text_bytes(page)});
-  to_stderr("{}: written, {} KB; browsers show it\n", out, (page.size() + 999) / 1000);
+  write_for_browsers(place, page);
   return 0;
 }
 

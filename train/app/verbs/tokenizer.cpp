@@ -26,12 +26,19 @@
 
 namespace maki {
 
-std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, bool of_sources) {
+  PairTokenizers both;
   if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
-    const ContainerReader file(choose_checkpoint(path, ""));
-    return load_tokenizers(read_state(file)).target;
+    both = load_tokenizers(read_state(ContainerReader(choose_checkpoint(path, ""))));
+  } else {
+    both.source = both.target = read_tokenizer(path);
   }
-  return read_tokenizer(path);
+  const bool one = both.source == both.target;
+  check(!of_sources || !one, "source: chooses the vocabulary of the sources, and {} has only one; omit it", path);
+  if (!of_sources && !one)
+    say(fmt::format("note: {} has two vocabularies, and this is that of the targets; --source is that of the sources",
+                    path));
+  return of_sources ? both.source : both.target;
 }
 
 void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report) {
@@ -64,7 +71,12 @@ void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Re
 
 namespace {
 
-constexpr const char* kTokenizerHelp = "tokenizer file or directory, run directory, or .maki file";
+// Adds TOKENIZER and which of the two of a run that translates.
+void add_tokenizer_options(const Command& command, std::string& tokenizer, bool& of_sources) {
+  command.add_argument("TOKENIZER", tokenizer, "tokenizer file or directory, run directory, or .maki file").require();
+  command.add_flag("--source", of_sources,
+                   "use the vocabulary of the sources of a run that translates, instead of that of the targets");
+}
 
 struct TokenizerTrainOptions {
   explicit TokenizerTrainOptions(const Command& command)
@@ -125,10 +137,10 @@ struct TokenizerTextOptions {
   std::string tokenizer;
   std::vector<std::string> files;
   std::int64_t threads = 0;
-  bool lines = false, special = false, json = false;
+  bool of_sources = false, lines = false, special = false, json = false;
 
   void add(const Command& command, const char* what) {
-    command.add_argument("TOKENIZER", tokenizer, kTokenizerHelp).require();
+    add_tokenizer_options(command, tokenizer, of_sources);
     command.add_argument("FILE", files, fmt::format("files with {}, read as one; - or none: standard input", what));
   }
 };
@@ -143,7 +155,7 @@ int encode(const TokenizerTextOptions& o) {
   check(!o.lines || !o.json,
         "tokenizer: --lines prints one line per line of text, and --json a single object; use one");
   if (o.threads != 0) set_threads(o.threads);
-  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
   const auto ids_of_text = [&](const std::string& text) {
     return o.special ? tokenizer->encode_with_specials(text) : tokenizer->encode(text);
   };
@@ -163,7 +175,7 @@ int encode(const TokenizerTextOptions& o) {
 }
 
 int decode(const TokenizerTextOptions& o) {
-  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
   std::istringstream words(read_sources(o.files));
   std::string text;
   for (std::string word; words >> word;) {
@@ -199,6 +211,7 @@ void add_tokenizer_decode(const Command& tokenizer) {
 
 struct TokenizerInspectOptions {
   std::string tokenizer;
+  bool of_sources = false;
   bool json = false;
 };
 
@@ -212,7 +225,7 @@ std::int32_t longest_token(const Tokenizer& tokenizer, const std::vector<AddedTo
 }
 
 int inspect_tokenizer(const TokenizerInspectOptions& o) {
-  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
   const auto shown = [&](std::int32_t id) { return escape_unprintable(tokenizer->bytes(id)); };
   const BpeParts none{"", {}, {}, {}}, &parts = tokenizer->bpe_parts() != nullptr ? *tokenizer->bpe_parts() : none;
   const std::int32_t longest = longest_token(*tokenizer, parts.added);
@@ -249,7 +262,7 @@ int inspect_tokenizer(const TokenizerInspectOptions& o) {
 void add_tokenizer_inspect(const Command& tokenizer) {
   const Command command = tokenizer.add_verb("inspect", "Show what a tokenizer consists of");
   const auto o = std::make_shared<TokenizerInspectOptions>();
-  command.add_argument("TOKENIZER", o->tokenizer, kTokenizerHelp).require();
+  add_tokenizer_options(command, o->tokenizer, o->of_sources);
   command.add_flag("--json", o->json, "print the facts as JSON");
   command.set_action([o] { return inspect_tokenizer(*o); });
 }

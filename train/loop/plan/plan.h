@@ -26,8 +26,8 @@ struct PlanRequest {
   Config config;       ///< the values of the fields that are fixed, and defaults of the others
   /// Whether the user has given this field a value, which the plan then keeps.
   std::function<bool(std::string_view field)> is_fixed = [](std::string_view) { return false; };
-  bool has_weights = false;                           ///< the run begins with the weights of another
-  std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
+  bool has_weights = false;                                 ///< the run begins with the weights of another
+  std::optional<std::int64_t> memory = std::nullopt;        ///< bytes that the run may need; nullopt: any number
   std::optional<std::int64_t> most_context = std::nullopt;  ///< tokens that its teachers see; nullopt: any number
 
   /// Whether the user has asked for n-gram tables.

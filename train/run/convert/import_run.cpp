@@ -83,11 +83,13 @@ Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
 void write_run(const CheckpointState& state, ParameterStore& store, const OutputPath& out, FileSystem& fs) {
   OutputDirectory directory(fs, out);
   const RunDirectory run(directory.path(), fs);
-  run.create();
-  const std::string echo = to_toml(state.config);
-  replace_file_atomically(fs, run.config_file(), {text_bytes(echo)});
-  write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
-  run.set_last(0);
+  directory.fill([&] {
+    run.create();
+    const std::string echo = to_toml(state.config);
+    replace_file_atomically(fs, run.config_file(), {text_bytes(echo)});
+    write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
+    run.set_last(0);
+  });
   directory.commit();
 }
 

@@ -64,7 +64,8 @@ class Alphabet {
 class Spool {
  public:
   Spool(FileSystem& fs, const std::string& path, double val_fraction, Normalization normalization)
-      : temporary_(fs, unused_name_beside(path)),
+      : parents_(fs, path),
+        temporary_(fs, unused_name_beside(path)),
         file_(temporary_.create_for(path)),
         val_fraction_(val_fraction),
         documents_(val_fraction),
@@ -168,6 +169,7 @@ class Spool {
     result_.val_characters = validating_;
   }
 
+  Parents parents_;
   Temporary temporary_;
   Descriptor file_;
   double val_fraction_;

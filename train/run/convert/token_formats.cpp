@@ -36,16 +36,21 @@ class ForeignWriter final : public TokenWriter {
         directory_(fs, out),
         train_(fs, directory_.path() + "/train.bin", header_bytes()),
         val_(fs, directory_.path() + "/val.bin", header_bytes()) {
-    write_output(fs, directory_.path() + "/" + kOwnTokenizerFile, {text_bytes(tokenizer.save())});
+    directory_.fill(
+        [&] { write_output(fs, directory_.path() + "/" + kOwnTokenizerFile, {text_bytes(tokenizer.save())}); });
   }
 
-  void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
+  void append(TokenSpan ids) override {
+    directory_.fill([&] { append_tokens(validation_ ? val_ : train_, ids, width_); });
+  }
   void begin_validation() override { validation_ = true; }
   void commit(const TokenFileFacts& facts) override {
     check_count("training", facts.train_tokens);
     check_count("validation", facts.val_tokens);
-    commit(train_, facts.train_tokens);
-    commit(val_, facts.val_tokens);
+    directory_.fill([&] {
+      commit(train_, facts.train_tokens);
+      commit(val_, facts.val_tokens);
+    });
     directory_.commit();
   }
 

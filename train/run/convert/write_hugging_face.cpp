@@ -60,12 +60,14 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   std::vector<std::string> written;
   OutputDirectory directory(fs, options.out);
   const std::string out = directory.path();
-  write_text(fs, out + "/config.json", hugging_face_config(config, model.state.vocab_size, use), written);
-  write_text(fs, out + "/generation_config.json", generation_config(use), written);
-  write_tokenizer(model, out, fs, written);
-  const std::string file = out + "/model.safetensors";
-  write_safetensors(fs, file, std::move(weights));
-  written.push_back(file);
+  directory.fill([&] {
+    write_text(fs, out + "/config.json", hugging_face_config(config, model.state.vocab_size, use), written);
+    write_text(fs, out + "/generation_config.json", generation_config(use), written);
+    write_tokenizer(model, out, fs, written);
+    const std::string file = out + "/model.safetensors";
+    write_safetensors(fs, file, std::move(weights));
+    written.push_back(file);
+  });
   directory.commit();
   for (std::string& path : written) path.replace(0, out.size(), options.out.path);
   return written;
