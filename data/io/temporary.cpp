@@ -103,13 +103,13 @@ bool Temporary::remove() {
 }
 
 Descriptor Temporary::create(const std::string& name_in_errors) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
-  try {
-    return Descriptor(fs_, name_in_errors, Descriptor::Opened{retry([&] { return fs_.open(path_, kFlags, 0644); })});
-  } catch (...) {
+  const int opened = retry([&] { return fs_.open(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644); });
+  if (opened < 0) {
+    const int error = errno;
     keep();
-    throw;
+    errno = error;
   }
+  return Descriptor(fs_, name_in_errors, Descriptor::Opened{opened});
 }
 
 Descriptor Temporary::create_for(const std::string& place) {
