@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fails if training steps have become slower: compares the share of the machine's peak that each workload reaches with the
-# one recorded in bench/baseline.tsv for machines with the same SIMD target. Needs an otherwise idle machine and about two
-# minutes.
+# one recorded in bench/baseline.tsv for machines with the same SIMD target. Needs an otherwise idle machine; on two cores,
+# comparing takes about nine minutes.
 #
 #   scripts/speed.sh             compare: the median of five rounds must not be below the recorded range
 #   scripts/speed.sh --update    record the range of seven rounds for this SIMD target
