@@ -202,13 +202,14 @@ inline constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 
-// --- convolution (ops/causal_conv.cpp) ---
+// --- convolution (ops/short_conv.cpp) ---
 
-/// A convolution over tokens, of every column for itself: y_t = Σ_k weight_k · x_{t−k} over k = 0 … min(K − 1, t), so
-/// no token sees a later one. x [B, T, C], weight [K, C] → [B, T, C]. `before` [B, m, C], m < K, are the tokens before
-/// x, as in generation; the result is then that of both together, bit for bit. Throws Error inside a Recording if there
-/// is `before`, which has no gradient.
-Tensor causal_conv(const Tensor& x, const Tensor& weight, const Tensor& before = {});
+/// A convolution over tokens, of every column for itself: y_t = Σ_k weight_k · x_{t+ahead−k} over k = 0 … K − 1,
+/// without tokens that the sequence does not have. With `ahead` = 0 no token sees a later one; with (K − 1) / 2 it sees
+/// as many after as before it. x [B, T, C], weight [K, C] → [B, T, C]. `before` [B, m, C], m < K, are the tokens before
+/// x, as in generation; the result is then that of both together, bit for bit. Throws Error unless 0 <= ahead < K, and
+/// if there is `before`, for an `ahead` above 0 and inside a Recording, because it has no gradient.
+Tensor short_conv(const Tensor& x, const Tensor& weight, std::int64_t ahead = 0, const Tensor& before = {});
 
 // --- attention (ops/attention.cpp, ops/rotary.cpp, …) ---
 

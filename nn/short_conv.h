@@ -1,7 +1,8 @@
-// Short causal convolutions over the inputs of attention and feed-forward: each column of a token is mixed with the
-// same column of the last few tokens. One layer of attention can then compare what stands before its keys with the
-// query, for which it otherwise needs the help of the layer below. So et al. 2021, arXiv:2109.08668 (Primer), section
-// 4; Allen-Zhu 2025, "Physics of Language Models: Part 4.1" (Canon layers).
+// Short convolutions over the inputs of attention and feed-forward: each column of a token is mixed with the same
+// column of the last few tokens, or where later tokens may be seen, of those around it. One layer of attention can then
+// compare what stands before its keys with the query, for which it otherwise needs the help of the layer below. So et
+// al. 2021, arXiv:2109.08668 (Primer), section 4; Allen-Zhu 2025, "Physics of Language Models: Part 4.1" (Canon
+// layers).
 //
 // Thread safety and lifetime: the same as for layers (nn/layers.h).
 #pragma once
@@ -16,16 +17,19 @@ namespace maki {
 /// The most tokens that a convolution mixes, far above the usual 3 or 4.
 inline constexpr std::int64_t kMaxConvWidth = 64;
 
-/// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token itself is
-/// 1, and those of the width − 1 earlier tokens are drawn from N(0, 1 / (width − 1)), so that together they weigh as
+/// short_conv(x, weight, ahead): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token
+/// itself is 1, and those of the width − 1 others are drawn from N(0, 1 / (width − 1)), so that together they weigh as
 /// much. There is no weight decay, which would pull all of them to 0.
 struct ShortConv {
-  /// Throws Error unless 2 <= width <= kMaxConvWidth.
-  ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width);
+  /// A causal convolution sees no later token, another as many as earlier ones, or with an even width one more. Throws
+  /// Error unless 2 <= width <= kMaxConvWidth.
+  ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width, bool causal);
   /// `recent`, if not null, are the tokens before x, [B, m, C] with m < width, or an empty handle; they become the last
-  /// width − 1 of both together. Throws Error inside a Recording if there are such tokens.
+  /// width − 1 of both together. Throws Error inside a Recording if there are such tokens. Requires: `recent` is null
+  /// unless the convolution is causal.
   Tensor operator()(const Tensor& x, Tensor* recent = nullptr) const;
 
+  std::int64_t ahead;  // how many later tokens it sees
   Parameter& weight;
 };
 

@@ -14,7 +14,7 @@ Parameter* qk_norm_or_none(const Scope& scope, const BlockOptions& o) {
 
 std::optional<ShortConv> conv_or_none(const Scope& scope, const BlockOptions& o) {
   if (o.conv_width == 0) return std::nullopt;
-  return std::optional<ShortConv>(std::in_place, scope, o.n_embd, o.conv_width);
+  return std::optional<ShortConv>(std::in_place, scope, o.n_embd, o.conv_width, o.causal);
 }
 
 Attention attention_options(const BlockOptions& o) {
@@ -103,7 +103,13 @@ Block::Block(const Scope& scope, const BlockOptions& o)
 
 Tensor Block::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask, const Tensor& mask) const {
   return with_attention(
-      x, [&](const Tensor& y) { return attn(y, cache, key_mask, mask); }, cache != nullptr ? &cache->recent : nullptr);
+      x, [&](const Tensor& y) { return attn(y, cache, key_mask, mask); }, cache != nullptr ? &cache->recent : nullptr,
+      key_mask);
+}
+
+Tensor Block::without_padding(const Tensor& x, const Tensor& key_mask) const {
+  if (!key_mask || !conv_1 || conv_1->ahead == 0) return x;
+  return where(reshape(key_mask, {x.shape()[0], x.shape()[1], 1}), x, zeros({1}, x.dtype()));
 }
 
 }  // namespace maki

@@ -100,21 +100,23 @@ struct FeedForward {
   Linear c_fc, c_proj;
 };
 
-/// Attention, then feed-forward, each in a residual connection and, with a conv_width, after a short convolution:
-/// [B, T, C] → [B, T, C]. The left half of figure 1.
+/// Attention, then feed-forward, each in a residual connection and, with a conv_width, after a short convolution, which
+/// is causal if attention is: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
   /// The cache and the masks are those of MultiHeadAttention.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
                     const Tensor& mask = {}) const;
   /// The block with attend(y) instead of attn(y), both [B, T, C] → [B, T, C]. `recent`, if not null, are the inputs of
-  /// convolutions that generation keeps.
+  /// convolutions that generation keeps; `key_mask` is that of MultiHeadAttention.
   template <class Attend>
-  Tensor with_attention(const Tensor& x, const Attend& attend, RecentInputs* recent = nullptr) const {
+  Tensor with_attention(const Tensor& x, const Attend& attend, RecentInputs* recent = nullptr,
+                        const Tensor& key_mask = {}) const {
     Tensor* const before_attn = recent != nullptr ? &recent->attention : nullptr;
     Tensor* const before_mlp = recent != nullptr ? &recent->feed_forward : nullptr;
-    const Tensor y = residual(x, ln_1, [&](const Tensor& z) { return after(conv_1, z, attend, before_attn); });
-    return residual(y, ln_2, [&](const Tensor& z) { return after(conv_2, z, mlp, before_mlp); });
+    const auto seen = [&](const Tensor& z) { return without_padding(z, key_mask); };
+    const Tensor y = residual(x, ln_1, [&](const Tensor& z) { return after(conv_1, seen(z), attend, before_attn); });
+    return residual(y, ln_2, [&](const Tensor& z) { return after(conv_2, seen(z), mlp, before_mlp); });
   }
 
   Residual residual;
@@ -126,6 +128,8 @@ struct Block {
   FeedForward mlp;
 
  private:
+  // x with 0 instead of padding, if convolutions would carry it to tokens before it.
+  Tensor without_padding(const Tensor& x, const Tensor& key_mask) const;
   // f(conv(x)), or f(x) without a convolution. `recent` is that of ShortConv; if f throws, it stays as it was.
   template <class F>
   static Tensor after(const std::optional<ShortConv>& conv, const Tensor& x, const F& f, Tensor* recent) {

@@ -48,7 +48,7 @@ struct TransformerConfig {
   /// identity (in post-norm order, two norms).
   bool zero_projections = false;
   /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
-  /// kMaxConvWidth; 0: none.
+  /// kMaxConvWidth; 0: none. An encoder sees later tokens as well, see ShortConv.
   std::int64_t conv_width = 0;
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
   double norm_epsilon = kNormEpsilon;  ///< of the norms

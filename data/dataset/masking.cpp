@@ -9,14 +9,18 @@
 
 namespace maki {
 
-std::int64_t masked_count(std::int64_t tokens) { return std::max<std::int64_t>(1, (3 * tokens + 10) / 20); }
+std::int64_t masked_count(std::int64_t tokens, std::int64_t percent) {
+  return std::max<std::int64_t>(1, (percent * tokens + 50) / 100);
+}
 
-void mask_tokens(const RandomStream& stream, std::int64_t row, std::int64_t vocab_size, std::span<std::int32_t> ids,
-                 std::span<std::int32_t> targets) {
+void mask_tokens(const RandomStream& stream, std::int64_t row, std::int64_t vocab_size, std::int64_t count,
+                 std::span<std::int32_t> ids, std::span<std::int32_t> targets) {
   check(!ids.empty() && ids.size() == targets.size(),
         "masking: ids and targets must have the same length; got {} and {}", ids.size(), targets.size());
+  check(count >= 0 && count <= std::ssize(ids), "masking: at most {} tokens can be predicted; got {}", ids.size(),
+        count);
   const std::uint64_t tokens = ids.size(), first = 3 * tokens * static_cast<std::uint64_t>(row);
-  const auto chosen = static_cast<std::uint64_t>(masked_count(static_cast<std::int64_t>(tokens)));
+  const auto chosen = static_cast<std::uint64_t>(count);
   std::ranges::fill(targets, kIgnoredTarget);
   std::vector<std::size_t> positions(tokens);  // the first i are chosen: the shuffle of Fisher and Yates
   std::iota(positions.begin(), positions.end(), std::size_t{0});

@@ -119,7 +119,7 @@ std::optional<ForwardParts> EncoderModel::forward_parts(const Tensor& ids) const
 std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const EncoderConfig& c = encoder.config;
   const std::int64_t tokens = batch * length, size = size_of(encoder.dtype);
-  const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
+  const std::int64_t logits = c.classes > 0 ? batch * c.classes : 3 * tokens / 10 * c.vocab_size;
   return tokens * activations_per_token(c) * size + std::min(logits * size, kMaxLogitsBytes);
 }
 

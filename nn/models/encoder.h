@@ -26,7 +26,7 @@ namespace maki {
 /// How the names of the parameters begin that belong to the classes.
 inline constexpr std::string_view kClassifierParameters = "classifier.";
 
-/// ngram_prior has no effect, and the convolutions of conv_width see no later token.
+/// ngram_prior has no effect.
 struct EncoderConfig : TransformerConfig {
   std::int64_t classes = 0;  ///< 0: a masked language model; otherwise a classifier of sequences into as many classes
 };
@@ -96,7 +96,7 @@ class EncoderModel final : public Model {
   }
   std::optional<ForwardParts> forward_parts(const Tensor& ids) const override;
   double attention_flop(std::int64_t length) const override { return maki::attention_flop(encoder.config, length); }
-  /// If a quarter of the tokens is predicted.
+  /// If three in ten tokens are predicted.
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
 
   Encoder encoder;

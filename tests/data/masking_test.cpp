@@ -24,18 +24,22 @@ Masked masked(std::size_t tokens, std::uint64_t seed, std::int64_t row = 0) {
   for (std::size_t i = 0; i < tokens; ++i) m.before.push_back(static_cast<std::int32_t>(i % kVocabulary));
   m.ids = m.before;
   m.targets.assign(tokens, 77);
-  mask_tokens(RandomStream(seed, RandomPurpose::mask), row, kVocabulary, m.ids, m.targets);
+  mask_tokens(RandomStream(seed, RandomPurpose::mask), row, kVocabulary,
+              masked_count(static_cast<std::int64_t>(tokens), kEvaluatedPercent), m.ids, m.targets);
   return m;
 }
 
 }  // namespace
 
-TEST_CASE("15 percent of the tokens are predicted, but at least one") {
+TEST_CASE("a share of the tokens is predicted, but at least one") {
+  REQUIRE(masked_count(1, kTrainedPercent) == 1);
+  REQUIRE(masked_count(8, kTrainedPercent) == 2);
+  REQUIRE(masked_count(128, kTrainedPercent) == 38);
   const std::vector<std::pair<std::int64_t, std::int64_t>> expected = {
       {1, 1}, {2, 1}, {9, 1}, {10, 2}, {16, 2}, {20, 3}, {64, 10}, {100, 15}, {256, 38}, {512, 77}, {1000, 150}};
   for (const auto& [tokens, count] : expected) {
     INFO(tokens << " tokens");
-    REQUIRE(masked_count(tokens) == count);
+    REQUIRE(masked_count(tokens, kEvaluatedPercent) == count);
     const Masked m = masked(static_cast<std::size_t>(tokens), 3);
     REQUIRE(std::ssize(m.targets) - std::ranges::count(m.targets, kIgnoredTarget) == count);
   }
@@ -132,6 +136,8 @@ TEST_CASE("what is hidden is pinned, so that resumed runs continue with it") {
 TEST_CASE("masking nothing, and targets of another length, are refused") {
   std::vector<std::int32_t> three(3), two(2), none;
   const RandomStream stream(1, RandomPurpose::mask);
-  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, three, two), Error);
-  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, none, none), Error);
+  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, 1, three, two), Error);
+  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, 1, none, none), Error);
+  REQUIRE_THROWS_WITH(mask_tokens(stream, 0, 5, 4, three, three),
+                      ContainsSubstring("at most 3 tokens can be predicted; got 4"));
 }

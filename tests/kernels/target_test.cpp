@@ -9,7 +9,6 @@
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/broadcast.h"
-#include "autograd/kernels/causal_conv.h"
 #include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/dropout.h"
@@ -21,6 +20,7 @@
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rms_norm.h"
 #include "autograd/kernels/rotary.h"
+#include "autograd/kernels/short_conv.h"
 #include "autograd/kernels/softmax.h"
 #include "autograd/kernels/swiglu.h"
 #include "tests/catch.h"
@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("target: kernels reject an invalid MAKI_TARGET", "[.bad_targe
   CHECK(refuses([&] { layer_norm_forward<T>(2, 4, x.data(), nullptr, nullptr, 1e-5, y.data(), y.data() + 8); }));
   CHECK(refuses([&] { rms_norm_forward<T>(2, 4, x.data(), nullptr, 1e-5, y.data(), y.data() + 8); }));
   CHECK(refuses([&] { rms_norm_heads_forward<T>({2, 4, 2, 2}, x.data(), x.data(), 1e-5, y.data(), y.data() + 8); }));
-  CHECK(refuses([&] { causal_conv_forward<T>({1, 2, 4, 2, 0}, x.data(), nullptr, x.data(), y.data()); }));
+  CHECK(refuses([&] { short_conv_forward<T>({1, 2, 4, 2}, x.data(), nullptr, x.data(), y.data()); }));
   CHECK(refuses([&] { swiglu_forward(2, 4, x.data(), y.data()); }));
   CHECK(refuses([&] { rotary({1, 2, 4, 1, 4}, Turn::forward, x.data(), x.data(), into); }));
   CHECK(refuses([&] { cross_entropy_forward({2, 4, targets, -1, 0}, x.data(), y.data(), scratch); }));

@@ -28,7 +28,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("a convolution begins with the token itself and random parts of the tokens before it") {
   ParameterStore store(DType::float64);
-  const ShortConv conv(Scope(store), 500, 5);
+  const ShortConv conv(Scope(store), 500, 5, /*causal=*/true);
   store.seal(1);
   const Tensor& weight = conv.weight.value();
   double sum = 0, squares = 0;
@@ -39,6 +39,23 @@ TEST_CASE("a convolution begins with the token itself and random parts of the to
   }
   REQUIRE(std::abs(sum) < 0.05);
   REQUIRE(std::sqrt(squares) == Approx(0.5).epsilon(0.05));
+}
+
+TEST_CASE("a convolution that is not causal has its own token in the middle, and sees those around it") {
+  for (const std::int64_t width : {2, 5}) {
+    ParameterStore store(DType::float64);
+    const ShortConv conv(Scope(store), 3, width, /*causal=*/false);
+    store.seal(1);
+    const std::int64_t later = width / 2, earlier = width - 1 - later;
+    for (std::int64_t k = 0; k < width; ++k) REQUIRE((conv.weight.value().at(3 * k) == 1) == (k == later));
+    Tensor x = zeros({1, 9, 3}, DType::float64);
+    x.data<double>()[3 * 4] = 1;  // of token 4 alone
+    const Tensor y = conv(x);
+    for (std::int64_t t = 0; t < 9; ++t) {
+      INFO("width " << width << ", token " << t);
+      REQUIRE((y.at(3 * t) != 0) == (t >= 4 - later && t <= 4 + earlier));
+    }
+  }
 }
 
 TEST_CASE("with zero projections, every block of a new model is the identity") {

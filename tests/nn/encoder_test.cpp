@@ -18,7 +18,7 @@ namespace {
 constexpr EncoderConfig kSmallEncoder{kSmall};
 
 std::vector<EncoderConfig> variants() {
-  std::vector<EncoderConfig> list(7, kSmallEncoder);
+  std::vector<EncoderConfig> list(9, kSmallEncoder);
   list[1].norm_order = NormOrder::post;
   list[1].positions = Positions::sinusoidal;
   list[2].positions = Positions::none;
@@ -31,6 +31,10 @@ std::vector<EncoderConfig> variants() {
   list[6].qk_norm = true;
   list[6].ffn_width = 20;
   list[6].norm_epsilon = 1e-3;
+  list[7].conv_width = 3;
+  list[7].positions = Positions::rotary;
+  list[8].conv_width = 4;
+  list[8].norm_order = NormOrder::post;
   return list;
 }
 
@@ -70,14 +74,14 @@ double step(SmallEncoder& small, Optimizer& optimizer, Tape& tape, const Batch& 
 
 }  // namespace
 
-TEST_CASE("encoder: activations are estimated with the logits of a quarter of the tokens, or those of the classes") {
+TEST_CASE("encoder: activations are estimated with the logits of three in ten tokens, or those of the classes") {
   const auto bytes = [](std::int64_t vocab_size, std::int64_t classes) {
     EncoderConfig config = kSmallEncoder;
     config.vocab_size = vocab_size;
     config.classes = classes;
     return SmallEncoder(config).wrapped.activation_bytes(8, 64);
   };
-  REQUIRE(bytes(1007, 0) - bytes(7, 0) == 8 * 64 / 4 * 1000 * 8);
+  REQUIRE(bytes(1007, 0) - bytes(7, 0) == 3 * 8 * 64 / 10 * 1000 * 8);
   REQUIRE(bytes(7, 13) - bytes(7, 3) == 8 * 10 * 8);
   REQUIRE(bytes(1007, 3) == bytes(7, 3));
 }

@@ -67,7 +67,7 @@ class DefinedGpt {
   }
 
   Exact convolved(const Exact& x, const std::string& name) const {
-    return c_.conv_width > 0 ? causal_conv(x, at(name + ".weight")) : x;
+    return c_.conv_width > 0 ? short_conv(x, at(name + ".weight")) : x;
   }
 
   Exact attention_of(const Exact& x, const std::string& name) const {

@@ -88,12 +88,13 @@ Exact gelu_feed_forward(const Exact& x, const Exact& up, const Exact& up_bias, c
   return linear(linear_gelu(x, up, up_bias, form), down, down_bias);
 }
 
-Exact causal_conv(const Exact& x, const Exact& weight) {
+Exact short_conv(const Exact& x, const Exact& weight, std::int64_t ahead) {
   const std::int64_t tokens = x.shape()[1], cols = x.shape()[2];
   Exact y(x.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i) {
-    for (std::int64_t k = 0; k < weight.shape()[0] && k <= i / cols % tokens; ++k) {
-      y[i] += weight[k * cols + i % cols] * x[i - k * cols];
+    for (std::int64_t k = 0; k < weight.shape()[0]; ++k) {
+      const std::int64_t token = i / cols % tokens + ahead - k;
+      if (token >= 0 && token < tokens) y[i] += weight[k * cols + i % cols] * x[i + (ahead - k) * cols];
     }
   }
   return y;

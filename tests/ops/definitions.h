@@ -105,7 +105,7 @@ Exact linear(const Exact& x, const Exact& weight, const Exact& bias = {});
 Exact linear_gelu(const Exact& x, const Exact& weight, const Exact& bias, Gelu form);
 Exact gelu_feed_forward(const Exact& x, const Exact& up, const Exact& up_bias, const Exact& down,
                         const Exact& down_bias, Gelu form);
-Exact causal_conv(const Exact& x, const Exact& weight);
+Exact short_conv(const Exact& x, const Exact& weight, std::int64_t ahead = 0);
 Exact softmax(const Exact& x);
 Exact log_softmax(const Exact& x);
 Exact layer_norm(const Exact& x, const Exact& weight, const Exact& bias, double eps = 1e-5);

@@ -201,7 +201,7 @@ TEST_CASE("the number of threads changes no bit of ops of sizes whose loops are 
       {{x, near}, [](const Tensors& v) { return gather(v[0], 1, v[1]); }},
       {{x, draw.normals({60})}, [](const Tensors& v) { return rms_norm_heads(v[0], v[1], 3); }},
       {{x}, [&](const Tensors& v) { return rotary(v[0], convert(angles, v[0].dtype()), 2); }},
-      {{x, draw.normals({4, 90})}, [](const Tensors& v) { return causal_conv(v[0], v[1]); }},
+      {{x, draw.normals({4, 90})}, [](const Tensors& v) { return short_conv(v[0], v[1]); }},
       {{table, ids}, [](const Tensors& v) { return embedding(v[0], v[1]); }},
       {{table, draw.integers({140, 3}, -1, 39)}, [](const Tensors& v) { return embedding_sum(v[0], v[1]); }},
       {{reshape(little, {48, 90})}, [&](const Tensors& v) { return expected_cross_entropy(v[0], expected); }},

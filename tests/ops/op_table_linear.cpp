@@ -73,18 +73,19 @@ Row gelu_feed_forward_row(const char* name, int rank, bool up_bias, bool down_bi
           .offset_floor = 0.5};
 }
 
-Row causal_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_tokens) {
-  return {.op = "causal_conv", .name = name, .draw = [=](Draw& draw) {
+Row short_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_tokens, bool sees_ahead) {
+  return {.op = "short_conv", .name = name, .draw = [=](Draw& draw) {
             const std::int64_t width = draw.extent(35), taps = draw.integer(1, max_taps);
+            const std::int64_t ahead = sees_ahead ? draw.integer(0, taps - 1) : 0;
             const Shape x{draw.integer(1, 3), draw.integer(1, max_tokens), width};
             return Case{{draw.normals(x), draw.normals({taps, width})},
-                        [](const auto& v) { return causal_conv(v[0], v[1]); }};
+                        [ahead](const auto& v) { return short_conv(v[0], v[1], ahead); }};
           }};
 }
 
-Case empty_causal_conv(const Shape& x, std::int64_t taps) {
+Case empty_short_conv(const Shape& x, std::int64_t taps) {
   return {{zeros(x, DType::float64), zeros({taps, x[2]}, DType::float64)},
-          [](const auto& v) { return causal_conv(v[0], v[1]); }};
+          [](const auto& v) { return short_conv(v[0], v[1]); }};
 }
 
 }  // namespace
@@ -112,16 +113,17 @@ std::vector<Row> linear_rows() {
       gelu_feed_forward_row("the bias of the first layer", 2, true, false, Gelu::erf),
       gelu_feed_forward_row("the bias of the second layer, one row", 1, false, true, Gelu::erf),
   };
-  rows.push_back(causal_conv_row("few tokens", 5, 6));
-  rows.push_back(causal_conv_row("several blocks of rows", 4, 50));
+  rows.push_back(short_conv_row("few tokens", 5, 6, false));
+  rows.push_back(short_conv_row("few tokens, some of them ahead", 5, 6, true));
+  rows.push_back(short_conv_row("several blocks of rows", 4, 50, true));
   rows.back().empties = {[] {
-                           return empty_causal_conv({0, 3, 4}, 2);
+                           return empty_short_conv({0, 3, 4}, 2);
                          },
                          [] {
-                           return empty_causal_conv({2, 0, 4}, 2);
+                           return empty_short_conv({2, 0, 4}, 2);
                          },
                          [] {
-                           return empty_causal_conv({2, 3, 0}, 1);
+                           return empty_short_conv({2, 3, 0}, 1);
                          }};
   rows[0].empties = {[] {
                        return matmul_of({0, 3}, {3, 2});

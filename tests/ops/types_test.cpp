@@ -78,8 +78,8 @@ TEST_CASE("an op names two types that differ in the order of its inputs, whichev
   refused("layer_norm", [&] { return layer_norm(x, other(row)); });
   refused("layer_norm", [&] { return layer_norm(x, row, other(row)); });
   refused("rms_norm_heads", [&] { return rms_norm_heads(x, other(row), 1); });
-  refused("causal_conv", [&] { return causal_conv(x, other(matrix)); });
-  refused("causal_conv", [&] { return causal_conv(x, matrix, other(x)); });
+  refused("short_conv", [&] { return short_conv(x, other(matrix)); });
+  refused("short_conv", [&] { return short_conv(x, matrix, 0, other(x)); });
   refused("rotary", [&] { return rotary(x, other(zeros({3, 4}, DType::float32)), 1); });
   refused("attention", [&] { return attention(x, other(zeros({2, 3, 8}, DType::float32)), {.n_head = 1}); });
   refused("linear_attention", [&] { return linear_attention(x, other(x), x, {.n_head = 1}); });
@@ -129,7 +129,7 @@ TEST_CASE(
   refused("linear_cross_entropy", ids,
           [](const Tensor& x) { return linear_cross_entropy(x, x, zeros({2}, DType::int32)); });
   refused("attention", cube, [](const Tensor& x) { return attention(x, {.n_head = 1}); });
-  refused("causal_conv", ids, [](const Tensor& x) { return causal_conv(x, x); });
+  refused("short_conv", ids, [](const Tensor& x) { return short_conv(x, x); });
   refused("linear_attention", cube, [](const Tensor& x) { return linear_attention(x, x, x, {.n_head = 1}); });
 }
 

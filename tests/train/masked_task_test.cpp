@@ -85,7 +85,7 @@ TEST_CASE("a masked batch is the window of the language model with hidden tokens
         if (ids[i] == mask) ++hidden;
         targets += to[i] == kIgnoredTarget ? 0 : 1;
       }
-      REQUIRE(batch.target_count == 9);
+      REQUIRE(batch.target_count == 18);
     }
     REQUIRE(targets == task.targets(step));
   }
@@ -134,7 +134,7 @@ TEST_CASE("the padding of the last window is invisible and predicts nothing") {
   REQUIRE(batch.target_count == 9);
   task.fill_eval(Part::val, 1, batch);  // 79 tokens: 20 + 20 + 20, 19
   REQUIRE(batch.ids.shape() == Shape{1, 20});
-  REQUIRE(batch.target_count == masked_count(19));
+  REQUIRE(batch.target_count == masked_count(19, kEvaluatedPercent));
   const auto visible = numbers(batch.source_mask);
   REQUIRE(std::ranges::count(visible, 1) == 19);
   REQUIRE(visible.back() == 0);

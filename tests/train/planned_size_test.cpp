@@ -115,7 +115,9 @@ TEST_CASE("other models get the parts of a block that they have, the optimizer o
     REQUIRE(c.norm_order == NormOrder::pre);
     REQUIRE(c.activation == Activation::relu_squared);
     REQUIRE_FALSE(c.bias);
-    REQUIRE(c.conv_width == 0);
+    REQUIRE(c.conv_width == (std::string(model) == "encoder" ? 7 : 0));
+    REQUIRE(c.block_size == (std::string(task) == "masked" ? 128 : 64));
+    REQUIRE(c.batch_size * c.block_size == 32 * 64);
     const bool relative = std::string(model) == "transformer-xl";
     REQUIRE(c.qk_norm == !relative);
     REQUIRE(c.positions == (relative ? Positions::sinusoidal : Positions::rotary));

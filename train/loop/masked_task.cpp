@@ -62,15 +62,16 @@ void MaskedTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const
   windows_.fill(step, micro, batch);
   const RandomStream stream(static_cast<std::uint64_t>(config_.seed), RandomPurpose::mask,
                             static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro));
+  const std::int64_t length = config_.block_size, count = masked_count(length, kTrainedPercent);
   for (std::int64_t row = 0; row < config_.batch_size; ++row) {
-    mask_tokens(stream, row, mask_token_, tokens_of(batch.ids, row, config_.block_size),
-                tokens_of(batch.targets, row, config_.block_size));
+    mask_tokens(stream, row, mask_token_, count, tokens_of(batch.ids, row, length),
+                tokens_of(batch.targets, row, length));
   }
-  batch.target_count = config_.batch_size * masked_count(config_.block_size);
+  batch.target_count = config_.batch_size * count;
 }
 
 std::int64_t MaskedTask::targets(std::int64_t) const {
-  return config_.grad_accum * config_.batch_size * masked_count(config_.block_size);
+  return config_.grad_accum * config_.batch_size * masked_count(config_.block_size, kTrainedPercent);
 }
 
 void MaskedTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
@@ -83,8 +84,10 @@ void MaskedTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t tokens = std::min(length, covered - (first + row) * length);
     const RandomStream stream(0, RandomPurpose::mask, static_cast<std::uint64_t>(first + row), 0, kEvaluationStream);
-    mask_tokens(stream, 0, mask_token_, tokens_of(batch.ids, row, tokens), tokens_of(batch.targets, row, tokens));
-    batch.target_count += masked_count(tokens);
+    const std::int64_t count = masked_count(tokens, kEvaluatedPercent);
+    mask_tokens(stream, 0, mask_token_, count, tokens_of(batch.ids, row, tokens),
+                tokens_of(batch.targets, row, tokens));
+    batch.target_count += count;
     if (tokens == length) continue;
     std::vector<std::int32_t> visible(static_cast<std::size_t>(rows * length), 1);
     std::fill(visible.begin() + row * length + tokens, visible.begin() + (row + 1) * length, 0);

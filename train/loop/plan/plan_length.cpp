@@ -69,12 +69,14 @@ class LengthPlanner : Choices {
   void choose_blocks(std::int64_t bytes) {
     constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
     const bool little = bytes < kLittleBytes, much = bytes >= kMuchBytes;
+    const bool wide = task_rule(plan_.config).fills_masks && !little;
     choose({{"n_layer", little ? "1"
                         : much ? "4"
                                : "2"},
             {"n_embd", little ? "64" : "128"},
-            {"batch_size", "32"}},
+            {"batch_size", wide ? "16" : "32"}},
            fmt::format("for {} of data", format_bytes(bytes)));
+    if (wide) choose({{"block_size", "128"}}, "a token at the end of a sequence is seen from one side only");
     record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
     const Config& c = plan_.config;
     if (request_.most_context.value_or(c.block_size) < c.block_size)

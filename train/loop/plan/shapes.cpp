@@ -139,9 +139,9 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
 }
 
 std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request) {
-  constexpr std::pair<const char*, const char*> kRecipe[] = {
-      {"optimizer", "muon"}, {"norm_order", "pre"}, {"norm", "rms"},    {"activation", "relu_squared"},
-      {"bias", "false"},     {"qk_norm", "true"},   {"conv_width", "4"}};
+  constexpr std::pair<const char*, const char*> kRecipe[] = {{"optimizer", "muon"}, {"norm_order", "pre"},
+                                                             {"norm", "rms"},       {"activation", "relu_squared"},
+                                                             {"bias", "false"},     {"qk_norm", "true"}};
   std::vector<std::string> changed;
   const auto choose = [&](const std::string& name, const std::string& value) {
     if (request.is_fixed(name) || !has_effect(config, name)) return;
@@ -149,6 +149,7 @@ std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request
     changed.push_back(name);
   };
   for (const auto& [name, value] : kRecipe) choose(name, value);
+  choose("conv_width", task_rule(config).sees_both_sides() ? "7" : "4");  // three tokens on each side that it sees
   if (config.n_embd / config.n_head % 2 == 0) choose("positions", "rotary");
   if (const auto momentum = optimizer_kind(config.optimizer).momentum) choose("momentum", fmt::format("{}", *momentum));
   return changed;

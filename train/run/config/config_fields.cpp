@@ -171,8 +171,8 @@ std::vector<Field> make_fields() {
               "normalize the queries and keys of self-attention in every head (RMS norm)")
           .except("model", {"transformer-xl"}, "false"),
       number("conv_width", model, &C::conv_width, 0, kMaxConvWidth,
-             "width in tokens of a short causal convolution before attention and feed-forward, at least 2; 0: none")
-          .only("model", {"gpt", "linear"}, "0"),
+             "width in tokens of a short convolution before attention and feed-forward, at least 2; 0: none")
+          .only("model", {"gpt", "linear", "encoder"}, "0"),
       number("ffn_width", model, &C::ffn_width, 0, 1e7,
              "hidden width of the feed-forward layers; 0: 4 n_embd, or for swiglu 8/3 n_embd"),
       number("norm_epsilon", model, &C::norm_epsilon, 1e-12, 1,
