@@ -20,15 +20,24 @@ namespace {
 #define MAKI_MPIRUN ""
 #endif
 
+// Where Open MPI keeps what it knows of its processes. Launchers that run at the same time, as in other tests, remove
+// the folder that they share by default while another one makes it.
+const std::string& session_folder() {
+  static const TemporaryFolder folder;
+  return folder.path();
+}
+
 // Whether the program was built with MPI, and its launcher starts processes on this machine. Warns if not.
 bool has_mpi() {
   if (!std::filesystem::exists(MAKI_MPIRUN)) {
     WARN("skipped: needs MPI (Debian package libopenmpi-dev or libmpich-dev)");
     return false;
   }
-  static const bool starts = std::system(
-                                 "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                 "OMPI_MCA_rmaps_base_oversubscribe=1 " MAKI_MPIRUN " -n 2 true >/dev/null 2>&1") == 0;
+  static const bool starts =
+      std::system(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+                   "OMPI_MCA_orte_tmpdir_base=" +
+                   session_folder() + " " MAKI_MPIRUN " -n 2 true >/dev/null 2>&1")
+                      .c_str()) == 0;
   if (!starts) WARN("skipped: " MAKI_MPIRUN " cannot start two processes on this machine");
   return starts;
 }
@@ -41,7 +50,9 @@ RunOptions on_ranks(int size, const std::string& first = "") {
                          "OMPI_MCA_rmaps_base_oversubscribe=1",
                          "OMPI_MCA_hwloc_base_binding_policy=none",               // beside other tests
                          "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",  // both in Open MPI 5
-                         "PRTE_MCA_hwloc_default_binding_policy=none"};
+                         "PRTE_MCA_hwloc_default_binding_policy=none",
+                         "OMPI_MCA_orte_tmpdir_base=" + session_folder(),
+                         "PRTE_MCA_prte_tmpdir_base=" + session_folder()};  // in Open MPI 5
   options.launcher = {MAKI_MPIRUN, "-n", std::to_string(size)};
   if (!first.empty()) {
     options.launcher.insert(options.launcher.end(),
