@@ -36,7 +36,7 @@ std::function<void(pid_t)> killer(const ResumableRun& run, int step, useconds_t 
 // Kills the run `lives` times around its checkpoints, and compares its end with that of a run of its own kind that was
 // never killed.
 void require_survival(const TemporaryFolder& folder, const std::string& text, Arguments model, int lives) {
-  model.push_back("--no-early-stop");  // it would end the run before the last step
+  model.push_back("--no-early-stop");  // an early stop would come before the last step
   const ResumableRun killed(folder, "killed", 1'000'000, text, model);
   const RandomStream stream(11, RandomPurpose::test);
   std::uint64_t draw = 0;

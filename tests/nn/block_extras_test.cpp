@@ -26,7 +26,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("a convolution begins with the token itself and random parts of the tokens before it") {
+TEST_CASE("a causal convolution begins with the token itself and random parts of the tokens before it") {
   ParameterStore store(DType::float64);
   const ShortConv conv(Scope(store), 500, 5, /*causal=*/true);
   store.seal(1);

@@ -76,7 +76,7 @@ class LengthPlanner : Choices {
             {"n_embd", little ? "64" : "128"},
             {"batch_size", wide ? "16" : "32"}},
            fmt::format("for {} of data", format_bytes(bytes)));
-    if (wide) choose({{"block_size", "128"}}, "a token at the end of a sequence is seen from one side only");
+    if (wide) choose({{"block_size", "128"}}, "tokens at the ends of a sequence have neighbours on one side only");
     record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
     const Config& c = plan_.config;
     if (request_.most_context.value_or(c.block_size) < c.block_size)

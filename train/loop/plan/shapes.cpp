@@ -149,7 +149,8 @@ std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request
     changed.push_back(name);
   };
   for (const auto& [name, value] : kRecipe) choose(name, value);
-  choose("conv_width", task_rule(config).sees_both_sides() ? "7" : "4");  // three tokens on each side that it sees
+  // Three tokens before each, and after it where a model sees both sides.
+  choose("conv_width", task_rule(config).writes() ? "4" : "7");
   if (config.n_embd / config.n_head % 2 == 0) choose("positions", "rotary");
   if (const auto momentum = optimizer_kind(config.optimizer).momentum) choose("momentum", fmt::format("{}", *momentum));
   return changed;

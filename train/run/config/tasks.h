@@ -32,7 +32,6 @@ struct TaskRule {
 
   bool reads_source() const { return needs == Ability::translates; }
   bool writes() const { return needs != Ability::reads_text; }
-  bool sees_both_sides() const { return needs == Ability::reads_text; }
   /// Whether the data are any text, and not lines with columns.
   bool plain_text() const { return !reads_source() && !labels; }
 };
