@@ -86,7 +86,5 @@ if(MAKI_PORTABLE OR MAKI_HEADERS_ALONE)
   set(MAKI_TOML $<BUILD_INTERFACE:maki_toml>)
 endif()
 if(MAKI_PORTABLE)
-  # The C++ library of the system, which libhwy.so names, is not looked at: what both define would be kept, and parts of it
-  # that nothing uses ask for a newer glibc.
-  add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--allow-shlib-undefined)
+  add_link_options(-static-libstdc++ -Wl,--gc-sections)
 endif()

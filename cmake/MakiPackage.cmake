@@ -43,7 +43,7 @@ With this module several processes of maki, started by mpirun, train one
 model.")
 endif()
 maki_package(development libmaki-dev libdevel
-  "libfmt-dev, libhwy-dev, libxxhash-dev, libutf8proc-dev, libpcre2-dev, libtomlplusplus-dev, pkgconf"
+  "libfmt-dev, libxxhash-dev, libutf8proc-dev, libpcre2-dev, libtomlplusplus-dev, pkgconf"
   "library of tensors, autograd and Transformers for C++" "\
 Headers, static libraries and CMake files of maki: tensors, reverse-mode
 automatic differentiation, Transformer layers, optimizers and training.")

@@ -54,9 +54,9 @@ function(maki_host_target result)
   endforeach()
 endfunction()
 
-# Lets a target compile kernels, which are compiled once for every SIMD target.
+# Lets a target compile kernels, which are compiled once for every SIMD target. Of Highway only headers are used.
 function(maki_simd target)
-  target_link_libraries(${target} PRIVATE hwy::hwy)
+  target_include_directories(${target} SYSTEM PRIVATE $<TARGET_PROPERTY:hwy::hwy,INTERFACE_INCLUDE_DIRECTORIES>)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     # Every ARM64 CPU has NEON, which is the only target there. SVE is disabled because its vectors, whose size is unknown
     # when they are compiled, cannot be elements of arrays, and register tiles are such arrays.

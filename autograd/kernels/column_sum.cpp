@@ -126,8 +126,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 
 MAKI_EXPORT(sum_columns);
-HWY_EXPORT(sum_rounded);
-HWY_EXPORT(sum_bfloat16);
+MAKI_TARGETS(sum_rounded);
+MAKI_TARGETS(sum_bfloat16);
 
 namespace {
 
@@ -148,12 +148,12 @@ void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t s
 }
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const float* x, std::int64_t stride, Sink<float> sums) {
   require_target();
-  sum_in_tasks([](auto... task) { HWY_DYNAMIC_DISPATCH(sum_rounded)(task...); }, rows, cols, x, stride, sums);
+  sum_in_tasks([](auto... task) { MAKI_ON_TARGET(sum_rounded)(task...); }, rows, cols, x, stride, sums);
 }
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const BFloat16* x, std::int64_t stride,
                         Sink<float> sums) {
   require_target();
-  sum_in_tasks([](auto... task) { HWY_DYNAMIC_DISPATCH(sum_bfloat16)(task...); }, rows, cols, x, stride, sums);
+  sum_in_tasks([](auto... task) { MAKI_ON_TARGET(sum_bfloat16)(task...); }, rows, cols, x, stride, sums);
 }
 template void column_sum(std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);
 template void column_sum(std::int64_t, std::int64_t, const double*, std::int64_t, Sink<double>);

@@ -180,7 +180,7 @@ MAKI_EXPORT(cross_entropy_rows);
 MAKI_EXPORT(cross_entropy_backward_rows);
 MAKI_EXPORT(expected_rows);
 MAKI_EXPORT(expected_backward_rows);
-HWY_EXPORT(cross_entropy_backward_rounded_rows);
+MAKI_TARGETS(cross_entropy_backward_rounded_rows);
 
 constexpr std::int64_t kRowWork = 64;  // rough cost per row besides its elements, as a number of elements
 
@@ -237,7 +237,7 @@ void cross_entropy_backward_rounded(const CrossEntropyRows& all, std::int64_t be
   require_target();
   const std::int64_t columns = end - begin;
   parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
-    HWY_DYNAMIC_DISPATCH(cross_entropy_backward_rounded_rows)(all, first, last, begin, columns, logits, stats, scale);
+    MAKI_ON_TARGET(cross_entropy_backward_rounded_rows)(all, first, last, begin, columns, logits, stats, scale);
   });
 }
 

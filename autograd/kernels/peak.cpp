@@ -142,10 +142,10 @@ namespace maki::kernels {
 
 MAKI_EXPORT(flop);
 MAKI_EXPORT(chains);
-HWY_EXPORT(pair_chains);
-HWY_EXPORT(matrix_chains);
-HWY_EXPORT(stream_f32);
-HWY_EXPORT(sum_f32);
+MAKI_TARGETS(pair_chains);
+MAKI_TARGETS(matrix_chains);
+MAKI_TARGETS(stream_f32);
+MAKI_TARGETS(sum_f32);
 
 template <class T>
 std::int64_t fma_flop_per_round() {
@@ -222,9 +222,9 @@ double run_bf16_chains(std::int64_t rounds) {
     case Bf16Unit::amx:
       return run_amx_chains(rounds);
     case Bf16Unit::pairs:
-      return HWY_DYNAMIC_DISPATCH(pair_chains)(rounds);
+      return MAKI_ON_TARGET(pair_chains)(rounds);
     case Bf16Unit::matrices:
-      return HWY_DYNAMIC_DISPATCH(matrix_chains)(rounds);
+      return MAKI_ON_TARGET(matrix_chains)(rounds);
     case Bf16Unit::floats:
       break;
   }
@@ -233,12 +233,12 @@ double run_bf16_chains(std::int64_t rounds) {
 
 void stream_copy(std::int64_t n, const float* x, float* y) {
   require_target();
-  HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y);
+  MAKI_ON_TARGET(stream_f32)(n, x, y);
 }
 
 double stream_sum(std::int64_t n, const float* x) {
   require_target();
-  return HWY_DYNAMIC_DISPATCH(sum_f32)(n, x);
+  return MAKI_ON_TARGET(sum_f32)(n, x);
 }
 
 template std::int64_t fma_flop_per_round<float>();

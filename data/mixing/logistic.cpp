@@ -1,6 +1,7 @@
 #include "data/mixing/logistic.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace maki {
@@ -52,9 +53,11 @@ void LogisticMixer::learn(std::span<const float> x, bool bit, float rate) {
   for (std::size_t i = 0; i < inputs_; ++i) w[i] += step * x[i];
 }
 
-ProbabilityCorrection::ProbabilityCorrection(std::size_t contexts) : points_(contexts * kPoints) {
-  for (std::size_t i = 0; i < points_.size(); ++i)
-    points_[i] = squash(static_cast<float>(i % kPoints) / kPointsPerUnit - kLastPoint);
+ProbabilityCorrection::ProbabilityCorrection(std::size_t contexts) {
+  std::array<float, kPoints> first;
+  for (std::size_t i = 0; i < kPoints; ++i) first[i] = squash(static_cast<float>(i) / kPointsPerUnit - kLastPoint);
+  points_.reserve(contexts * kPoints);
+  for (std::size_t i = 0; i < contexts; ++i) points_.insert(points_.end(), first.begin(), first.end());
 }
 
 void ProbabilityCorrection::prefetch(std::size_t context) const {

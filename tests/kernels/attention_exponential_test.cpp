@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/kernels/simd/dispatch.h"
 #include "autograd/kernels/simd/flush_subnormals.h"
-#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/attention_exponential_test.cpp"
@@ -35,7 +35,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace maki::kernels {
 
-HWY_EXPORT(exp2_of_scores);
+MAKI_TARGETS(exp2_of_scores);
 
 namespace {
 
@@ -44,12 +44,12 @@ template <class Body>
 void on_every_target_with_exponential(const Body& body) {
   tests::on_every_target([&] {
     std::vector<float> probe(16);
-    if (!HWY_DYNAMIC_DISPATCH(exp2_of_scores)(16, probe.data())) return;
+    if (!MAKI_ON_TARGET(exp2_of_scores)(16, probe.data())) return;
     body([](std::vector<float> x) {
       const std::size_t count = x.size();
       x.resize((count + 15) / 16 * 16);
       const FlushSubnormals flush;
-      HWY_DYNAMIC_DISPATCH(exp2_of_scores)(static_cast<std::int64_t>(x.size()), x.data());
+      MAKI_ON_TARGET(exp2_of_scores)(static_cast<std::int64_t>(x.size()), x.data());
       x.resize(count);
       return x;
     });

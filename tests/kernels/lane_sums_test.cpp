@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/lane_sums_test.cpp"
@@ -40,10 +40,10 @@ HWY_AFTER_NAMESPACE();
 
 namespace maki::kernels {
 
-HWY_EXPORT(sum_of_floats);
-HWY_EXPORT(sum_of_doubles);
-HWY_EXPORT(two_sums_of_floats);
-HWY_EXPORT(two_sums_of_doubles);
+MAKI_TARGETS(sum_of_floats);
+MAKI_TARGETS(sum_of_doubles);
+MAKI_TARGETS(two_sums_of_floats);
+MAKI_TARGETS(two_sums_of_doubles);
 
 namespace {
 
@@ -81,12 +81,11 @@ void require_definition(const Sum& sum, const TwoSums& two_sums) {
 
 TEST_CASE("sums over rows have the bits of their definition on every target") {
   tests::on_every_target([] {
-    require_definition<float>(
-        [](std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(sum_of_floats)(n, x); },
-        [](std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(two_sums_of_floats)(n, x); });
+    require_definition<float>([](std::int64_t n, const float* x) { return MAKI_ON_TARGET(sum_of_floats)(n, x); },
+                              [](std::int64_t n, const float* x) { return MAKI_ON_TARGET(two_sums_of_floats)(n, x); });
     require_definition<double>(
-        [](std::int64_t n, const double* x) { return HWY_DYNAMIC_DISPATCH(sum_of_doubles)(n, x); },
-        [](std::int64_t n, const double* x) { return HWY_DYNAMIC_DISPATCH(two_sums_of_doubles)(n, x); });
+        [](std::int64_t n, const double* x) { return MAKI_ON_TARGET(sum_of_doubles)(n, x); },
+        [](std::int64_t n, const double* x) { return MAKI_ON_TARGET(two_sums_of_doubles)(n, x); });
   });
 }
 

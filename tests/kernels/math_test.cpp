@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "autograd/core/philox.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/math_test.cpp"
@@ -106,13 +106,13 @@ HWY_AFTER_NAMESPACE();
 #include "tests/kernels/targets.h"
 
 namespace maki::kernels {
-HWY_EXPORT(apply_f32);
-HWY_EXPORT(apply_f64);
-HWY_EXPORT(touched_by_partial_access_f32);
-HWY_EXPORT(touched_by_partial_access_f64);
-HWY_EXPORT(larger_f32);
-HWY_EXPORT(larger_f64);
-HWY_EXPORT(draw_words);
+MAKI_TARGETS(apply_f32);
+MAKI_TARGETS(apply_f64);
+MAKI_TARGETS(touched_by_partial_access_f32);
+MAKI_TARGETS(touched_by_partial_access_f64);
+MAKI_TARGETS(larger_f32);
+MAKI_TARGETS(larger_f64);
+MAKI_TARGETS(draw_words);
 
 namespace {
 
@@ -120,18 +120,18 @@ template <class T>
 std::vector<T> apply_to(Function f, const std::vector<T>& x) {
   std::vector<T> y(x.size(), T{-77});
   if constexpr (sizeof(T) == 4) {
-    HWY_DYNAMIC_DISPATCH(apply_f32)(f, x.size(), x.data(), y.data());
+    MAKI_ON_TARGET(apply_f32)(f, x.size(), x.data(), y.data());
   } else {
-    HWY_DYNAMIC_DISPATCH(apply_f64)(f, x.size(), x.data(), y.data());
+    MAKI_ON_TARGET(apply_f64)(f, x.size(), x.data(), y.data());
   }
   return y;
 }
 template <class T>
 T larger_of(T a, T b) {
   if constexpr (sizeof(T) == 4) {
-    return HWY_DYNAMIC_DISPATCH(larger_f32)(a, b);
+    return MAKI_ON_TARGET(larger_f32)(a, b);
   } else {
-    return HWY_DYNAMIC_DISPATCH(larger_f64)(a, b);
+    return MAKI_ON_TARGET(larger_f64)(a, b);
   }
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("Philox on vectors draws the words of the plain generator") {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{0xFFFFFFFD}}) {
       for (const unsigned blocks : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 31u, 64u}) {
         alignas(64) std::array<std::uint32_t, 256> words{};
-        HWY_DYNAMIC_DISPATCH(draw_words)(stream, first, blocks, words.data());
+        MAKI_ON_TARGET(draw_words)(stream, first, blocks, words.data());
         for (std::size_t i = 0; i < 4 * blocks; ++i) {
           INFO("first block " << first << ", word " << i);
           REQUIRE(words[i] == stream.bits(4 * first + i));
@@ -395,8 +395,8 @@ TEST_CASE("partial vectors: a count of 0 or below reads and writes nothing, on e
   on_every_target([] {
     for (const std::int64_t count : {-1000, -9, -4, -1, 0, 1}) {
       INFO("count " << count);
-      REQUIRE(HWY_DYNAMIC_DISPATCH(touched_by_partial_access_f32)(count) == (count == 1 ? 101 : 0));
-      REQUIRE(HWY_DYNAMIC_DISPATCH(touched_by_partial_access_f64)(count) == (count == 1 ? 101 : 0));
+      REQUIRE(MAKI_ON_TARGET(touched_by_partial_access_f32)(count) == (count == 1 ? 101 : 0));
+      REQUIRE(MAKI_ON_TARGET(touched_by_partial_access_f64)(count) == (count == 1 ? 101 : 0));
     }
   });
 }

@@ -54,7 +54,7 @@ TEST_CASE("target: the list ends with the target of every CPU, and each target i
   force_target("");
   std::cout << ", in use " << target() << '\n';
   const char* forced = std::getenv("MAKI_TARGET");
-  REQUIRE(target() == (forced != nullptr ? forced : names.front()));
+  REQUIRE(target() == (forced != nullptr && *forced != 0 ? forced : names.front()));
 }
 
 TEST_CASE("target: the arithmetic of each target has a name", "[target]") {

@@ -229,10 +229,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(backward_kernel_on);
+MAKI_TARGETS(backward_kernel_on);
 Bf16BackwardKernel bf16_backward_kernel() {
   require_target();
-  return HWY_DYNAMIC_DISPATCH(backward_kernel_on)(bf16_unit());
+  return MAKI_ON_TARGET(backward_kernel_on)(bf16_unit());
 }
 
 }  // namespace maki::kernels

@@ -222,10 +222,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(forward_kernel_on);
+MAKI_TARGETS(forward_kernel_on);
 Bf16ForwardKernel bf16_forward_kernel() {
   require_target();
-  return HWY_DYNAMIC_DISPATCH(forward_kernel_on)(bf16_unit());
+  return MAKI_ON_TARGET(forward_kernel_on)(bf16_unit());
 }
 
 }  // namespace maki::kernels

@@ -2,6 +2,7 @@
 // uses_amx() is false.
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/plan.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/amx_block.cpp"
@@ -56,8 +57,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(amx_kernels_f32);
-GemmKernels<float> amx_kernels() { return HWY_DYNAMIC_DISPATCH(amx_kernels_f32)(); }
+MAKI_TARGETS(amx_kernels_f32);
+GemmKernels<float> amx_kernels() { return MAKI_ON_TARGET(amx_kernels_f32)(); }
 
 }  // namespace maki::kernels
 #endif  // HWY_ONCE

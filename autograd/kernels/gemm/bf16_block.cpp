@@ -2,7 +2,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/plan.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_block.cpp"
@@ -52,13 +52,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(bf16_kernels_on);
-GemmKernels<float> bf16_kernels() { return HWY_DYNAMIC_DISPATCH(bf16_kernels_on)(bf16_unit()); }
+MAKI_TARGETS(bf16_kernels_on);
+GemmKernels<float> bf16_kernels() { return MAKI_ON_TARGET(bf16_kernels_on)(bf16_unit()); }
 
-HWY_EXPORT(bf16_rounding_on);
+MAKI_TARGETS(bf16_rounding_on);
 RoundToBf16 bf16_rounding() {
   require_target();
-  return HWY_DYNAMIC_DISPATCH(bf16_rounding_on)(bf16_unit());
+  return MAKI_ON_TARGET(bf16_rounding_on)(bf16_unit());
 }
 
 }  // namespace maki::kernels

@@ -7,7 +7,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/plan.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/int8.cpp"
@@ -171,9 +171,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(int8_panels);
-HWY_EXPORT(int8_unpack);
-HWY_EXPORT(round_panel_to_int8);
+MAKI_TARGETS(int8_panels);
+MAKI_TARGETS(int8_unpack);
+MAKI_TARGETS(round_panel_to_int8);
 
 namespace {
 
@@ -207,7 +207,7 @@ std::int64_t slab_bytes(const Gemm<float>& g) {
 
 bool round_to_int8(const float* weight, const Int8Matrix& matrix, Int8Block* blocks) {
   require_target();
-  const auto round = HWY_DYNAMIC_DISPATCH(round_panel_to_int8);
+  const auto round = MAKI_ON_TARGET(round_panel_to_int8);
   std::atomic<bool> finite = true;
   parallel_for(matrix.panels(), 4 * Int8Block::kRows * matrix.in, [&](std::int64_t panel) {
     if (!round(weight, matrix, panel, blocks)) finite = false;
@@ -227,13 +227,13 @@ void int8_gemm(const Gemm<float>& g, std::span<std::byte> scratch) {
   const Int8Matrix& b = *g.b.int8;
   if (g.m <= kMaxInt8Rows) {
     constexpr std::int64_t kPanelsPerTask = 4;
-    const auto multiply = HWY_DYNAMIC_DISPATCH(int8_panels);
+    const auto multiply = MAKI_ON_TARGET(int8_panels);
     parallel_for(ceil_div(b.panels(), kPanelsPerTask), kPanelsPerTask * Int8Block::kRows * g.k, [&](std::int64_t task) {
       multiply(g, task * kPanelsPerTask, std::min(b.panels(), (task + 1) * kPanelsPerTask));
     });
     return;
   }
-  const auto unpack = HWY_DYNAMIC_DISPATCH(int8_unpack);
+  const auto unpack = MAKI_ON_TARGET(int8_unpack);
   const std::int64_t columns = slab_columns(g), wide = vector_kernels<float>().tile.columns;
   float* const packed = reinterpret_cast<float*>(scratch.data());
   const std::span<std::byte> rest = scratch.subspan(static_cast<std::size_t>(slab_bytes(g)));

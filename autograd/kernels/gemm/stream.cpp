@@ -1,5 +1,6 @@
 // Products of few rows of float, whose B is streamed from memory; compiled once per target.
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/stream.cpp"
@@ -19,9 +20,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(stream_of_target);
+MAKI_TARGETS(stream_of_target);
 
-decltype(GemmKernels<float>::stream) stream_kernel() { return HWY_DYNAMIC_DISPATCH(stream_of_target)(); }
+decltype(GemmKernels<float>::stream) stream_kernel() { return MAKI_ON_TARGET(stream_of_target)(); }
 
 }  // namespace maki::kernels
 #endif  // HWY_ONCE

@@ -1,5 +1,6 @@
 // Products of float on the vector units, compiled once per target.
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/vector_f32.cpp"
@@ -19,11 +20,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(vector_kernels_f32);
+MAKI_TARGETS(vector_kernels_f32);
 
 template <>
 GemmKernels<float> vector_kernels() {
-  GemmKernels<float> kernels = HWY_DYNAMIC_DISPATCH(vector_kernels_f32)();
+  GemmKernels<float> kernels = MAKI_ON_TARGET(vector_kernels_f32)();
   kernels.stream = stream_kernel();
   return kernels;
 }

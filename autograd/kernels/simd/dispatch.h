@@ -17,7 +17,10 @@
 //   #endif
 //
 // MAKI_DISPATCH throws Error if MAKI_TARGET is invalid, so it belongs at the entry of a kernel, before any parallel
-// region.
+// region. A function that is no template has MAKI_TARGETS and MAKI_ON_TARGET, which checks nothing.
+//
+// Highway's own dispatch is not used: it is a state of the whole process, which other users of Highway share, and its
+// library measures a clock for some milliseconds whenever a program starts.
 #pragma once
 
 #include <type_traits>
@@ -49,7 +52,14 @@ struct KernelPair {
     return {&name<float>, &name<double>};                                            \
   }                                                                                  \
   static_assert(true)  // so that a semicolon may follow
-#define MAKI_EXPORT(name) HWY_EXPORT(name##_pair)
-#define MAKI_DISPATCH(name, T) HWY_DYNAMIC_DISPATCH(name##_pair)().template of<T>()
+
+// In the order of kTargets in target.cpp; nullptr where a target is not built.
+#define MAKI_TARGETS(name)                                               \
+  constexpr decltype(&HWY_STATIC_DISPATCH(name)) name##_on_targets[] = { \
+      HWY_CHOOSE_AVX3(name), HWY_CHOOSE_AVX2(name), HWY_CHOOSE_SSE4(name), HWY_CHOOSE_FALLBACK(name)}
+#define MAKI_ON_TARGET(name) name##_on_targets[target_place()]
+
+#define MAKI_EXPORT(name) MAKI_TARGETS(name##_pair)
+#define MAKI_DISPATCH(name, T) MAKI_ON_TARGET(name##_pair)().template of<T>()
 
 }  // namespace maki::kernels

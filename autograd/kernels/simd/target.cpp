@@ -1,11 +1,9 @@
 #include "autograd/kernels/simd/target.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdint>
 #include <cstdlib>
 #include <fmt/ranges.h>
-#include <hwy/highway.h>
+#include <hwy/detect_targets.h>
 #include <iterator>
 #include <utility>
 
@@ -15,49 +13,50 @@
 namespace maki::kernels {
 namespace {
 
-// The target without SIMD: whichever of the two the compiler can build.
-constexpr std::int64_t kFloorTarget = HWY_SCALAR | HWY_EMU128;
-
 constexpr std::string_view kAmxName = "amx";
 
-std::string name_of(std::int64_t bit) {
-  if (HWY_ARCH_ARM_A64) return "neon";  // newer versions of Highway tell CPUs with AES from those without
-  std::string name = (bit & kFloorTarget) != 0 ? "floor" : hwy::TargetName(bit);
-  std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
+struct Target {
+  std::string_view name;
+  bool is_built;
+  bool (*runs)();  // whether this CPU, and the system, can run it
+};
 
-/// The targets that were built and that this CPU can run, as a mask. In Highway's masks a lower bit is a better target.
-std::int64_t available_mask() {
-  // Every ARM64 CPU has NEON, but Highway 1.0.3 asks for AES as well, which a Raspberry Pi 4 lacks and no kernel uses.
-  if (HWY_ARCH_ARM_A64) return HWY_TARGETS;
-  static const std::int64_t mask = [] {
-    hwy::SetSupportedTargetsForTest(0);
-    return (hwy::SupportedTargets() & HWY_TARGETS) | (HWY_TARGETS & kFloorTarget);
-  }();
-  return mask;
-}
-
-bool has_amx() {
+// What Highway compiles these targets with. A CPU with AVX2, FMA and BMI2 has F16C, which compilers cannot ask for.
 #if HWY_ARCH_X86_64
-  return (available_mask() & (HWY_AVX3 | (HWY_AVX3 - 1))) != 0 && amx::available();
+bool has_sse4() {
+  return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("aes");
+}
+bool has_avx2() {
+  return has_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+bool has_avx3() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
 #else
-  return false;
+bool has_sse4() { return false; }
+bool has_avx2() { return false; }
+bool has_avx3() { return false; }
 #endif
-}
 
+// Best first, in the order of the tables of MAKI_TARGETS. The last is what every CPU of an architecture has: on ARM64
+// NEON, elsewhere no SIMD, in whichever of two forms the compiler can build.
+constexpr Target kTargets[] = {
+    {"avx3", (HWY_TARGETS & HWY_AVX3) != 0, has_avx3},
+    {"avx2", (HWY_TARGETS & HWY_AVX2) != 0, has_avx2},
+    {"sse4", (HWY_TARGETS & HWY_SSE4) != 0, has_sse4},
+    {HWY_ARCH_ARM_A64 ? "neon" : "floor", HWY_ARCH_ARM_A64 || (HWY_TARGETS & (HWY_SCALAR | HWY_EMU128)) != 0,
+     [] { return true; }},
+};
+
+bool is_available(const Target& row) { return row.is_built && row.runs(); }
+
+bool has_amx() { return is_available(kTargets[0]) && amx::available(); }
+
+std::size_t place_in_use = 0;
 bool amx_in_use = false;
-
-/// The mask of the target called `name` and of all targets below it; 0 if no target has that name.
-std::int64_t mask_from(std::string_view name) {
-  const std::int64_t all = available_mask();
-  if (name == kAmxName && has_amx()) return all;
-  for (std::int64_t rest = all; rest != 0; rest &= rest - 1) {
-    const std::int64_t best = rest & -rest;
-    if (name_of(best) == name) return rest;
-  }
-  return 0;
-}
 
 std::string& environment() {
   static std::string value = [] {
@@ -67,22 +66,39 @@ std::string& environment() {
   return value;
 }
 
+/// The target called `name`, of those that can be used; nullptr if there is none.
+const Target* find(std::string_view name) {
+  if (name == kAmxName) return has_amx() ? &kTargets[0] : nullptr;
+  const auto row = std::ranges::find(kTargets, name, &Target::name);
+  return row != std::end(kTargets) && is_available(*row) ? row : nullptr;
+}
+
+bool has_any() { return std::ranges::any_of(kTargets, is_available); }
+
 /// Selects the target called `name`, or the best one if no target has that name. Returns whether one has.
 bool apply(std::string_view name) {
-  const std::int64_t mask = mask_from(name);
-  hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
-  amx_in_use = mask == 0 ? has_amx() : name == kAmxName;
-  return mask != 0;
+  const Target* const wanted = find(name);
+  const Target* const best = has_any() ? std::ranges::find_if(kTargets, is_available)
+                                       : std::ranges::find_if(kTargets, &Target::is_built);  // which nothing may run
+  place_in_use = static_cast<std::size_t>((wanted != nullptr ? wanted : best) - std::begin(kTargets));
+  amx_in_use = wanted == nullptr ? has_amx() : name == kAmxName;
+  return wanted != nullptr;
 }
 
 /// Applies MAKI_TARGET and returns whether it is valid and this CPU has a target. It must not throw, because it runs
 /// before main(): target() and require_target() report an invalid value.
-bool apply_environment() { return (apply(environment()) || environment().empty()) && available_mask() != 0; }
+bool apply_environment() { return (apply(environment()) || environment().empty()) && has_any(); }
 
 /// Applies MAKI_TARGET before main() and before the static initializers of the program, which may use the library:
 /// priority 101 is the earliest that a program may use.
 struct AtStart {
-  bool is_good = apply_environment();
+  AtStart() {
+#if HWY_ARCH_X86_64
+    __builtin_cpu_init();
+#endif
+    is_good = apply_environment();
+  }
+  bool is_good;
 };
 __attribute__((init_priority(101))) AtStart at_start;
 
@@ -92,10 +108,10 @@ __attribute__((init_priority(101))) AtStart at_start;
 }
 
 [[noreturn]] void fail_at_start() {
-  check(available_mask() != 0,
+  check(has_any(),
         "this program was built for CPUs with {}, which this one lacks; build it on this machine, or without "
         "MAKI_HOST_ONLY",
-        name_of(HWY_TARGETS & -HWY_TARGETS));
+        kTargets[place_in_use].name);
   fail_unknown("MAKI_TARGET", environment());
 }
 
@@ -106,11 +122,11 @@ void require_target() {
     fail_at_start();
 }
 
+std::size_t target_place() { return place_in_use; }
+
 std::string target() {
   require_target();
-  if (amx_in_use) return std::string(kAmxName);
-  const std::int64_t usable = hwy::SupportedTargets() & available_mask();
-  return name_of(usable & -usable);
+  return std::string(amx_in_use ? kAmxName : kTargets[place_in_use].name);
 }
 
 std::string_view arithmetic_of(std::string_view target) {
@@ -126,7 +142,9 @@ bool uses_amx() { return amx_in_use; }
 std::vector<std::string> available_targets() {
   std::vector<std::string> names;
   if (has_amx()) names.emplace_back(kAmxName);
-  for (std::int64_t rest = available_mask(); rest != 0; rest &= rest - 1) names.push_back(name_of(rest & -rest));
+  for (const Target& row : kTargets) {
+    if (is_available(row)) names.emplace_back(row.name);
+  }
   return names;
 }
 
@@ -135,7 +153,7 @@ void force_target(std::string_view name) {
     at_start.is_good = apply_environment();
     return;
   }
-  if (mask_from(name) == 0) fail_unknown("force_target", name);
+  if (find(name) == nullptr) fail_unknown("force_target", name);
   apply(name);
 }
 

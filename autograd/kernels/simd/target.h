@@ -3,6 +3,7 @@
 // "floor" uses no SIMD instructions. ARM64 has one target, "neon".
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,16 @@ std::string target();
 /// kernel; costs one load.
 void require_target();
 
+/// The place of the target in use in the tables of MAKI_TARGETS (kernels/simd/dispatch.h). It costs one load and never
+/// throws: if MAKI_TARGET is invalid, the best target is in use.
+std::size_t target_place();
+
 /// The arithmetic of a target: targets with the same one compute the same bits. "fused" (avx3, avx2, neon) rounds a
 /// multiply-add once and "unfused" (sse4, floor) twice; "amx" multiplies float32 in three pieces. Empty for any other
 /// name.
 std::string_view arithmetic_of(std::string_view target);
 
-/// Whether the target in use is "amx". It costs one load and never throws: if MAKI_TARGET is invalid, the best target
-/// is in use.
+/// Whether the target in use is "amx". Like target_place(), it costs one load and never throws.
 bool uses_amx();
 
 /// The targets that this CPU and this build can run, best first; independent of the target in use.
