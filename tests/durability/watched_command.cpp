@@ -81,22 +81,22 @@ Finished run_command(const WatchedCommand& command, bool force, const RunOptions
   return run_here(arguments, options);
 }
 
-// Makes the folder one of these files alone. Those that are there already stay: where many files were removed, making
-// one takes long.
+// Makes these the only files of the folder. Those that are there already stay: making a file takes long where many were
+// removed.
 void make_folder_of(const Files& files) {
   std::filesystem::create_directories(folder());
-  const Files now = files_below(folder());
-  for (const auto& file : now) {
-    if (!files.contains(file.first)) std::filesystem::remove(folder() + "/" + file.first);
-  }
-  std::vector<std::filesystem::path> empty;
+  const auto is_wanted = [&](const std::filesystem::directory_entry& entry) {
+    const std::string path = entry.path().lexically_relative(folder()).string();
+    if (!entry.is_directory()) return files.contains(path);
+    const auto first = files.lower_bound(path + "/");
+    return first != files.end() && first->first.starts_with(path + "/");
+  };
+  std::vector<std::filesystem::path> unwanted;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder())) {
-    if (!entry.is_directory()) continue;
-    const std::string inside = entry.path().lexically_relative(folder()).string() + "/";
-    const auto first = files.lower_bound(inside);
-    if (first == files.end() || !first->first.starts_with(inside)) empty.push_back(entry.path());
+    if (!is_wanted(entry)) unwanted.push_back(entry.path());
   }
-  for (const std::filesystem::path& path : empty) std::filesystem::remove_all(path);
+  for (const std::filesystem::path& path : unwanted) std::filesystem::remove_all(path);
+  const Files now = files_below(folder());
   for (const auto& [path, bytes] : files) {
     const auto there = now.find(path);
     if (there != now.end() && there->second == bytes) continue;

@@ -17,7 +17,8 @@
 //   #endif
 //
 // MAKI_DISPATCH throws Error if MAKI_TARGET is invalid, so it belongs at the entry of a kernel, before any parallel
-// region. A function that is no template has MAKI_TARGETS and MAKI_ON_TARGET, which checks nothing.
+// region. Functions that are not templates use MAKI_TARGETS and MAKI_ON_TARGET instead, which does not check
+// MAKI_TARGET.
 //
 // Highway's own dispatch is not used: it is a state of the whole process, which other users of Highway share, and its
 // library measures a clock for some milliseconds whenever a program starts.

@@ -21,7 +21,7 @@ struct Target {
   bool (*runs)();  // whether this CPU, and the system, can run it
 };
 
-// What Highway compiles these targets with. A CPU with AVX2, FMA and BMI2 has F16C, which compilers cannot ask for.
+// What Highway compiles these targets with. A CPU with AVX2, FMA and BMI2 has F16C, which clang cannot ask for.
 #if HWY_ARCH_X86_64
 bool has_sse4() {
   return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
