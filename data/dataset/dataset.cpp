@@ -115,7 +115,8 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
     const auto unknown = tokenizer->unknown(corpus.text);
     check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer->vocab_size(), unknown));
   }
-  const SplitText split = split_text(corpus, val_fraction);
+  const SplitText split =
+      split_text(corpus, val_fraction, tokenizer ? tokenizer->normalization() : tokenizer_options.normalization);
   data.tokenizer = tokenizer ? std::move(tokenizer)
                              : std::shared_ptr<const Tokenizer>(
                                    make_tokenizer(tokenizer_kind, {split.train, split.val}, tokenizer_options));

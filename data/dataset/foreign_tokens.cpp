@@ -243,6 +243,8 @@ std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& pa
   const std::size_t others = paths.train.size() + paths.val.size() - 1;
   file->path = paths.train[0];
   if (paths.train.size() > 1) file->path += fmt::format(" and {} more", others);
+  if (!paths.val.empty()) file->val_path = paths.val[0];
+  if (paths.val.size() > 1) file->val_path += fmt::format(" and {} more", paths.val.size() - 1);
   Hash128 hash;
   file->train = open_tokens(*file, paths.train, hash);
   file->val = open_tokens(*file, paths.val, hash);
@@ -263,7 +265,8 @@ std::shared_ptr<const TokenFile> with_tokenizer(const TokenFile& file, std::shar
     known->train = file.train.first(static_cast<std::size_t>(facts.train_tokens));
     known->val = file.train.last(static_cast<std::size_t>(facts.val_tokens));
   }
-  const TextSize train = measure(known->train, *tokenizer, file.path), val = measure(known->val, *tokenizer, file.path);
+  const TextSize train = measure(known->train, *tokenizer, file.path),
+                 val = measure(known->val, *tokenizer, file.has_validation ? file.val_path : file.path);
   facts.vocab_size = tokenizer->vocab_size();
   facts.tokenizer_hash = tokenizer->hash();
   facts.bytes = train.bytes + val.bytes;

@@ -42,26 +42,32 @@ std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines, Nor
   return {labels.begin(), labels.end()};
 }
 
-std::int32_t class_of(const std::vector<std::string>& labels, std::string_view label, Normalization form,
-                      std::int64_t line) {
-  const std::string normalized = normalize(label, form);
+[[noreturn]] void refuse_line(const Corpus& corpus, const LinePair& line, const std::string& reason) {
+  const LinePlace place = place_of(corpus, line.source);
+  fail<CorpusError>("{}: line {}: {}", place.file, place.number, reason);
+}
+
+std::int32_t class_of(const std::vector<std::string>& labels, const Corpus& corpus, const LinePair& line,
+                      Normalization form) {
+  const std::string normalized = normalize(line.target, form);
   const auto found = std::ranges::lower_bound(labels, normalized);
-  check<CorpusError>(found != labels.end() && *found == normalized,
-                     "line {}: its label must be one of the {} that the model knows; got {}", line + 1, labels.size(),
-                     truncate_for_message(label));
+  if (found == labels.end() || *found != normalized)
+    refuse_line(corpus, line,
+                fmt::format("its label must be one of the {} that the model knows; got {}", labels.size(),
+                            truncate_for_message(line.target)));
   return static_cast<std::int32_t>(found - labels.begin());
 }
 
-std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, std::string_view text, std::int64_t line,
+std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, const Corpus& corpus, const LinePair& line,
                                       std::int64_t max_tokens) {
-  const auto unknown = tokenizer.unknown(text);
-  check<CorpusError>(unknown.empty(), "line {}: {}", line + 1,
-                     unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown));
-  std::vector<std::int32_t> ids = tokenizer.encode_line(text);
-  check<CorpusError>(std::ssize(ids) <= max_tokens,
-                     "line {}: a text may have at most {} tokens; it has {}; train with a larger `block_size`, or "
-                     "remove the line",
-                     line + 1, max_tokens, ids.size());
+  const auto unknown = tokenizer.unknown(line.source);
+  if (!unknown.empty()) refuse_line(corpus, line, unknown_sentence(tokenizer.vocab_size(), unknown));
+  std::vector<std::int32_t> ids = tokenizer.encode_line(line.source);
+  if (std::ssize(ids) > max_tokens)
+    refuse_line(corpus, line,
+                fmt::format("a text may have at most {} tokens; it has {}; train with a larger `block_size`, or remove "
+                            "the line",
+                            max_tokens, ids.size()));
   return ids;
 }
 
@@ -113,9 +119,9 @@ LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOption
   data.train = data.val = TokenPairs(data.tokenizer->vocab_size(), std::ssize(data.labels));
   for (std::int64_t i = 0; i < count; ++i) {
     const LinePair& line = lines[static_cast<std::size_t>(i)];
-    const std::int32_t label = class_of(data.labels, line.target, form, i);
+    const std::int32_t label = class_of(data.labels, corpus, line, form);
     (for_validation[static_cast<std::size_t>(i)] ? data.val : data.train)
-        .add(encode_text(*data.tokenizer, line.source, i, options.max_tokens), std::span(&label, 1));
+        .add(encode_text(*data.tokenizer, corpus, line, options.max_tokens), std::span(&label, 1));
   }
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;

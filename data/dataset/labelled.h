@@ -37,9 +37,9 @@ struct LabelledOptions {
 };
 
 /// Reads the lines as read_pairs() does, where the label is in the place of the target. Throws what read_pairs() and
-/// val_pair_count() throw, and CorpusError, naming the line, if the vocabulary lacks a character, if a text has more
-/// than max_tokens tokens, if a label is not one of options.labels; and if these are empty and the lines have fewer
-/// than two labels, or labels that differ in spaces around them alone.
+/// val_pair_count() throw, and CorpusError, naming file and line, if the vocabulary lacks a character, if a text has
+/// more than max_tokens tokens, if a label is not one of options.labels; and if these are empty and the lines have
+/// fewer than two labels, or labels that differ in spaces around them alone.
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options);
 
 }  // namespace maki

@@ -77,25 +77,31 @@ void require_parallel(std::size_t files, const std::vector<std::string>& sources
                      fmt::join(sources, ""), files, words.source, words.target);
 }
 
+// Of the files that are not empty.
+std::string file_name(const Corpus& corpus, std::size_t i) {
+  const auto& names = corpus.files.size() == corpus.joins.size() + 1 ? corpus.files : corpus.sources;
+  return i < names.size() ? names[i] : "corpus";
+}
+
 // Encodes the pairs of a dataset.
 class PairEncoder {
  public:
-  PairEncoder(const PairOptions& options, PairDataset& data) : options_(options), data_(data) {}
+  PairEncoder(const Corpus& corpus, const PairOptions& options, PairDataset& data)
+      : corpus_(corpus), options_(options), data_(data) {}
 
   TokenPairs encode(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end) {
     const PairTokenizers& tokenizers = data_.tokenizers;
     TokenPairs tokens(tokenizers.source->vocab_size(), tokenizers.target->vocab_size());
     for (std::int64_t i = begin; i < end; ++i) {
       const LinePair& pair = pairs[static_cast<std::size_t>(i)];
-      const auto source = encode_side(*tokenizers.source, pair.source, "source", i);
-      tokens.add(source, encode_side(*tokenizers.target, pair.target, "target", i));
+      const auto source = encode_side(*tokenizers.source, pair.source, "source");
+      tokens.add(source, encode_side(*tokenizers.target, pair.target, "target"));
     }
     return tokens;
   }
 
  private:
-  std::vector<std::int32_t> encode_side(const Tokenizer& tokenizer, std::string_view line, const char* side,
-                                        std::int64_t pair) {
+  std::vector<std::int32_t> encode_side(const Tokenizer& tokenizer, std::string_view line, const char* side) {
     try {
       std::vector<std::int32_t> ids = encode_line(tokenizer, line, options_.unknown, data_.unknown);
       check<CorpusError>(std::ssize(ids) <= options_.max_tokens,
@@ -103,10 +109,12 @@ class PairEncoder {
                          options_.max_tokens, ids.size());
       return ids;
     } catch (const CorpusError& error) {
-      fail<CorpusError>("pair {}, {}: {}", pair + 1, side, error.what());
+      const LinePlace place = place_of(corpus_, line);
+      fail<CorpusError>("{}: pair {}, {}: {}", place.file, place.number, side, error.what());
     }
   }
 
+  const Corpus& corpus_;
   const PairOptions& options_;
   PairDataset& data_;
 };
@@ -120,8 +128,7 @@ std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind) {
                      fmt::join(corpus.sources, " "));
   const std::vector<std::string_view> texts = file_texts(corpus);
   const std::vector<std::string>& sources = corpus.sources;
-  const std::vector<std::string>& names = corpus.files.size() == texts.size() ? corpus.files : sources;
-  const auto name = [&](std::size_t i) { return i < names.size() ? names[i] : "corpus"; };
+  const auto name = [&](std::size_t i) { return file_name(corpus, i); };
   std::vector<LinePair> pairs;
   if (texts.size() == 1 ? sources.size() <= 1 : std::ranges::all_of(texts, is_tsv)) {
     for (std::size_t i = 0; i < texts.size(); ++i) append_tsv(pairs, name(i), texts[i], kind);
@@ -131,6 +138,15 @@ std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind) {
   }
   check_columns(pairs, kind, name(0));
   return pairs;
+}
+
+LinePlace place_of(const Corpus& corpus, std::string_view line) {
+  const auto at = static_cast<std::size_t>(line.data() - corpus.text.data());
+  const auto next = std::ranges::upper_bound(corpus.joins, at);
+  const std::size_t begin = next == corpus.joins.begin() ? 0 : *std::prev(next);
+  const std::string_view before = std::string_view(corpus.text).substr(begin, at - begin);
+  return {file_name(corpus, static_cast<std::size_t>(next - corpus.joins.begin())),
+          1 + std::ranges::count(before, '\n')};
 }
 
 void TokenPairs::add(std::span<const std::int32_t> source, std::span<const std::int32_t> target) {
@@ -197,7 +213,7 @@ PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) 
                         ? options.tokenizers
                         : make_pair_tokenizers(pairs, static_cast<std::size_t>(options.validate_all ? count : train),
                                                options.tokenizer, options.shared_vocabulary, options.tokenizer_options);
-  PairEncoder encoder(options, data);
+  PairEncoder encoder(corpus, options, data);
   data.train = encoder.encode(pairs, 0, train);
   data.val = encoder.encode(pairs, train, count);
   for (std::int64_t i = train; i < count; ++i) data.val_targets.emplace_back(pairs[static_cast<std::size_t>(i)].target);

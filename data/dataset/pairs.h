@@ -30,6 +30,14 @@ enum class PairKind : std::uint8_t { translation, labels };
 /// other files, or of a directory of several.
 std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind = PairKind::translation);
 
+/// Where a line of a corpus is, for messages.
+struct LinePlace {
+  std::string file;
+  std::int64_t number;  ///< of the line in this file, from 1
+};
+/// Requires: the line is a view of corpus.text.
+LinePlace place_of(const Corpus& corpus, std::string_view line);
+
 /// Pairs of token sequences.
 class TokenPairs {
  public:
@@ -98,8 +106,8 @@ std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_vi
 std::int64_t val_pair_count(std::int64_t pairs, double val_fraction, PairKind kind = PairKind::translation);
 
 /// The pairs of a corpus as tokens, divided into training and validation. Throws what read_pairs(), val_pair_count()
-/// and make_pair_tokenizers() throw, and CorpusError, naming the pair, if encode_line() throws it or if a side has more
-/// than max_tokens tokens.
+/// and make_pair_tokenizers() throw, and CorpusError, naming the file and the pair, if encode_line() throws it or if a
+/// side has more than max_tokens tokens.
 PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options);
 
 }  // namespace maki

@@ -32,7 +32,9 @@ struct TokenFileFacts {
 };
 
 struct TokenFile {
-  std::string path;  ///< for messages; of several files that of the first, "and … more"
+  /// For messages; of several files that of the first, "and … more". The second is that of the files for validation, if
+  /// they are files of another program.
+  std::string path, val_path;
   TokenFileFacts facts;
   TokenSpan train, val;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: the file is one of another program, which does not say

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <locale>
 #include <sstream>
+#include <system_error>
+#include <type_traits>
 #include <version>
 
 #include "autograd/core/check.h"
@@ -11,28 +13,32 @@
 namespace maki {
 namespace {
 
-// Whether the whole text is a number, without spaces or a plus sign; sets `value` if so.
+// Reads all of a text as a number, without spaces or a plus sign. result_out_of_range: it is one that Number cannot
+// hold.
 template <class Number>
-bool is_number(std::string_view text, Number& value) {
+std::errc read_number(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return end == text.data() + text.size() ? error : std::errc::invalid_argument;
 }
 #if !defined(__cpp_lib_to_chars)
 // A libc++ that has from_chars() for whole numbers alone.
-bool is_number(std::string_view text, double& value) {
+std::errc read_number(std::string_view text, double& value) {
   std::istringstream stream{std::string(text)};
   stream.imbue(std::locale::classic());
   const bool decimal = text.find_first_not_of("0123456789.eE+-") == std::string_view::npos && !text.starts_with('+');
-  return decimal && stream >> value && stream.peek() == std::istringstream::traits_type::eof();
+  const bool whole = decimal && stream >> value && stream.peek() == std::istringstream::traits_type::eof();
+  return whole ? std::errc() : std::errc::invalid_argument;
 }
 #endif
 
 template <class Number>
 Number parse(std::string_view name, std::string_view text, Number low, Number high, const char* what) {
   Number value{};
-  check(is_number(text, value) && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what,
-        truncate_for_message(text));
-  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high,
+  const std::errc error = read_number(text, value);
+  const bool beyond = std::is_integral_v<Number> && error == std::errc::result_out_of_range;
+  check(beyond || (error == std::errc() && std::isfinite(static_cast<double>(value))), "{}: must be {}; got {}", name,
+        what, truncate_for_message(text));
+  check(!beyond && value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high,
         truncate_for_message(text));
   return value;
 }

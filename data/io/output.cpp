@@ -140,6 +140,7 @@ bool has_text(FileSystem& fs, const std::string& path, const std::string& text) 
 OutputPlace require_file_place(const OutputPath& out, Streams streams) {
   OutputPlace place{.path = out.path, .force = out.force, .mode = {}};
   const std::optional<Status> status = look_up(place.path);
+  check(status || !out.path.ends_with('/'), "{}: is the name of a directory; name a file", out.path);
   if (!status) return place;
   check(!S_ISDIR(status->st_mode), "{}: is a directory; name a file", out.path);
   Status standard_output = {};

@@ -44,8 +44,8 @@ enum class Streams : bool { refused, accepted };
 
 /// Throws Error unless the path is free for a file: nothing is there; or a regular file that is not an input, if
 /// `force` is set; or a device, a pipe, or the file that is the standard output, if `streams` allows it. A symbolic
-/// link counts as the file to which it leads, and one that leads nowhere is refused. Throws CheckpointError if the
-/// system cannot tell.
+/// link counts as the file to which it leads, and one that leads nowhere is refused, as is a name that ends with a
+/// slash. Throws CheckpointError if the system cannot tell.
 OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams::accepted);
 /// Throws Error unless the path is free for a directory: nothing is there, or an empty directory that is not the
 /// current one, or with `force` one that neither is an input nor contains one. Whether what it contains may be replaced

@@ -185,7 +185,7 @@ std::string corpus_hash(const std::string& text_hash, const std::vector<std::siz
   return joins.empty() ? text_hash : hash128_hex(fmt::format("{} {}", text_hash, fmt::join(joins, " ")));
 }
 
-SplitText split_text(const Corpus& corpus, double val_fraction) {
+SplitText split_text(const Corpus& corpus, double val_fraction, Normalization form) {
   SplitText split;
   if (!corpus.documents.empty()) {
     DocumentSplit documents(val_fraction);
@@ -200,6 +200,7 @@ SplitText split_text(const Corpus& corpus, double val_fraction) {
     characters += own;
     const auto share = static_cast<std::int64_t>(std::llround(static_cast<double>(characters) * val_fraction));
     std::size_t at = val_fraction == 0 ? text.size() : byte_offset(text, own - (share - validating));
+    at = next_normal_cut(text, at, form);
     validating = share;
     if (val_fraction > 0 && !corpus.story_starts.empty()) {
       const auto next = std::ranges::lower_bound(corpus.story_starts, at);

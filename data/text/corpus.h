@@ -11,6 +11,7 @@
 
 #include "data/text/documents.h"
 #include "data/text/encoding.h"
+#include "data/tokenizer/normalization.h"
 
 namespace maki {
 
@@ -90,8 +91,10 @@ struct SplitText {
 /// validation text begins with the first story that begins at or after the cut, or else with the last one.
 /// Fractions of a character are carried over to the next file, so that many short files contribute their share as well.
 /// Documents are kept whole: those for validation are spread evenly over the corpus (DocumentSplit).
+/// `form` is the normalization of the tokenizer that encodes both parts: a mark that it may combine with the character
+/// before stays with this one in the training text (next_normal_cut()).
 /// Throws Error unless val_fraction is in [0, 1). The corpus must outlive the result.
-SplitText split_text(const Corpus& corpus, double val_fraction);
+SplitText split_text(const Corpus& corpus, double val_fraction, Normalization form = Normalization::none);
 
 /// Decides for one document after the other whether it is for validation, so that a fraction `val_fraction` of the
 /// characters is, up to half a document.

@@ -1,7 +1,6 @@
 #include "data/text/corpus_file.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "data/io/error.h"
@@ -192,10 +191,6 @@ std::int64_t append_corpus_file(Corpus& corpus, const std::string& path, const C
   return separators;
 }
 
-bool has_zero_bytes(const std::string& encoding) {
-  const std::string name = upper(encoding);
-  return std::ranges::any_of(std::array{"UTF-16", "UTF16", "UTF-32", "UTF32", "UCS", "UNICODE"},
-                             [&](const char* prefix) { return name.starts_with(prefix); });
-}
+bool has_zero_bytes(const std::string& encoding) { return !encoding.empty() && unit_bytes(encoding) > 1; }
 
 }  // namespace maki

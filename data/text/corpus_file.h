@@ -25,8 +25,8 @@ std::int64_t append_corpus_file(Corpus& corpus, const std::string& path, const C
 void read_corpus_file(const std::string& path, const CorpusOptions& options, std::size_t block_size,
                       const std::function<void(std::string_view)>& block, std::vector<std::string>& notes);
 
-/// Whether text in this encoding contains zero bytes, as its name in iconv begins (in letters of any case): UTF-16,
-/// UTF-32, UCS or UNICODE, with all their variants.
+/// Whether text in this encoding contains zero bytes: UTF-16, UTF-32, UCS-2 or UCS-4, with all their variants. Empty is
+/// UTF-8.
 bool has_zero_bytes(const std::string& encoding);
 
 }  // namespace maki

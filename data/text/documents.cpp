@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "data/io/error.h"
+#include "data/io/json_text.h"
 #include "data/io/printable.h"
 
 namespace maki {
@@ -101,7 +102,7 @@ std::string_view without_mark(std::string_view text) {
 
 std::string json_text_field(std::string_view line, const std::string& field) {
   FieldReader reader(field);
-  exact_json::sax_parse(line.begin(), line.end(), &reader);
+  read_json_text(line, reader);
   check<CorpusError>(reader.found.has_value(), "has no field {}; it has {}; name another with `json_field`",
                      truncate_for_message(field),
                      reader.names.empty() ? "none" : fmt::format("{}", fmt::join(reader.names, ", ")));

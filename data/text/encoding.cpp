@@ -163,23 +163,55 @@ std::optional<std::string> detect_encoding(std::string_view bytes) {
   return latin_encoding(bytes);
 }
 
+std::size_t unit_bytes(const std::string& encoding) {
+  const iconv_t encoder = iconv_open(encoding.c_str(), "UTF-8");
+  if (encoder == reinterpret_cast<iconv_t>(-1)) return 1;  // NOLINT(performance-no-int-to-ptr): as iconv_open() says it
+  std::size_t unit = 0;
+  for (int i = 0; i < 2; ++i) {  // before the first letter, a byte-order mark or the like may be written
+    std::array<char, 64> buffer;
+    char letter = 'A';
+    char *from = &letter, *to = buffer.data();
+    std::size_t left = 1, room = buffer.size();
+    iconv(encoder, &from, &left, &to, &room);
+    unit = buffer.size() - room;
+  }
+  iconv_close(encoder);
+  return std::max<std::size_t>(unit, 1);
+}
+
 Decoder::Decoder(const std::string& encoding, std::string name, InvalidUtf8 invalid)
-    : encoding_(encoding), name_(std::move(name)), policy_(invalid), iconv_(iconv_open("UTF-8", encoding.c_str())) {
+    : encoding_(encoding),
+      name_(std::move(name)),
+      policy_(invalid),
+      unit_(unit_bytes(encoding)),
+      iconv_(iconv_open("UTF-8", encoding.c_str())) {
   check(iconv_ != reinterpret_cast<iconv_t>(-1),  // NOLINT(performance-no-int-to-ptr): what iconv_open() returns
         "encoding: must be one that iconv knows, such as SHIFT_JIS or UTF-16 (iconv -l lists them); got {}", encoding);
 }
 
 Decoder::~Decoder() { iconv_close(iconv_); }
 
-// Handles the next byte, which is invalid: throws or replaces it.
-void Decoder::invalid(std::string& text) {
+// Handles invalid bytes at this offset: throws or replaces them.
+void Decoder::invalid(std::size_t at, std::size_t size, std::string& text) {
   check<CorpusError>(policy_ == InvalidUtf8::replace,
                      "{}: is not text in {}: byte {} is invalid; choose another `encoding`, or replace such bytes with "
                      "`invalid_utf8` replace",
-                     name_, encoding_, offset_);
+                     name_, encoding_, at);
   text += kReplacementCharacter;
-  ++offset_;
-  ++replaced_;
+  replaced_ += size;
+}
+
+// Appends what the bytes from offset_ on were decoded to. UCS-4 can contain numbers beyond U+10FFFF, for which iconv of
+// glibc writes five or six bytes, or four that are not well-formed.
+void Decoder::append(std::string_view decoded, std::string& text) {
+  while (const auto bad = invalid_utf8(decoded)) {
+    const std::string_view good = decoded.substr(0, *bad);
+    text += good;
+    invalid(offset_ + unit_ * static_cast<std::size_t>(count_code_points(good)), unit_, text);
+    decoded.remove_prefix(*bad + 1);
+    while (!decoded.empty() && is_continuation(decoded[0])) decoded.remove_prefix(1);
+  }
+  text += decoded;
 }
 
 void Decoder::push(std::string_view bytes, std::string& text) {
@@ -197,13 +229,16 @@ void Decoder::push(std::string_view bytes, std::string& text) {
       const std::size_t before = left;
       const bool stopped = iconv(iconv_, &from, &left, &to, &room) == static_cast<std::size_t>(-1);
       const int error = stopped ? errno : 0;
-      text.append(buffer.data(), buffer.size() - room);
+      append({buffer.data(), buffer.size() - room}, text);
       offset_ += before - left;
       if (error == EINVAL) break;  // an incomplete character, continued by the next bytes
       if (error == EILSEQ) {
-        invalid(text);
-        ++from;
-        --left;
+        // Nothing is left to skip where glibc has passed the invalid byte already, as it does in ISO-2022-CN-EXT.
+        const std::size_t skipped = std::min(unit_, left);
+        invalid(offset_, std::max<std::size_t>(skipped, 1), text);
+        from += skipped;
+        left -= skipped;
+        offset_ += skipped;
       }
     }
     pending_.erase(0, pending_.size() - left);
@@ -216,9 +251,13 @@ void Decoder::finish(std::string& text) {
   char* to = buffer.data();
   std::size_t room = buffer.size();
   iconv(iconv_, nullptr, nullptr, &to, &room);
-  text.append(buffer.data(), buffer.size() - room);
-  for (std::size_t i = 0; i < pending_.size(); ++i) invalid(text);
-  pending_.clear();
+  append({buffer.data(), buffer.size() - room}, text);
+  while (!pending_.empty()) {
+    const std::size_t size = std::min(unit_, pending_.size());
+    invalid(offset_, size, text);
+    offset_ += size;
+    pending_.erase(0, size);
+  }
 }
 
 }  // namespace maki

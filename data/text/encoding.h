@@ -20,6 +20,10 @@ enum class InvalidUtf8 : std::uint8_t { error, replace };
 /// with ASCII alone, are well-formed UTF-8 as well and are recognised nevertheless.
 std::optional<std::string> detect_encoding(std::string_view bytes);
 
+/// The number of bytes of an ASCII letter in an encoding, of which all characters are multiples: 2 in UTF-16 and UCS-2,
+/// 4 in UTF-32 and UCS-4, and 1 in others, as well as in those that iconv does not know.
+std::size_t unit_bytes(const std::string& encoding);
+
 /// Converts text from another encoding to UTF-8, in parts of any size.
 class Decoder {
  public:
@@ -29,11 +33,12 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next
-  /// call. Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
+  /// Decodes `bytes` and appends the result, well-formed UTF-8, to `text`. An incomplete character at their end is held
+  /// until the next call. Each invalid unit (unit_bytes()) becomes U+FFFD or, with InvalidUtf8::error, throws
+  /// CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
   /// Must be called after the last push(). A character that is still incomplete is then treated as invalid: each of its
-  /// bytes becomes U+FFFD, or CorpusError is thrown.
+  /// units becomes U+FFFD, or CorpusError is thrown.
   void finish(std::string& text);
   /// Number of bytes that became U+FFFD.
   std::size_t replaced() const { return replaced_; }
@@ -41,10 +46,12 @@ class Decoder {
   std::size_t bytes() const { return offset_; }
 
  private:
-  void invalid(std::string& text);
+  void invalid(std::size_t at, std::size_t size, std::string& text);
+  void append(std::string_view decoded, std::string& text);
 
   std::string encoding_, name_;
   InvalidUtf8 policy_;
+  std::size_t unit_;  // unit_bytes()
   iconv_t iconv_;
   std::string pending_;  // bytes of an incomplete character
   std::size_t offset_ = 0, replaced_ = 0;

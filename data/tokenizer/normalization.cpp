@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::array kNames = {"none", "nfc", "nfkc"};
 
+int compatibility(Normalization form) { return form == Normalization::nfkc ? UTF8PROC_COMPAT : 0; }
+
 void append_normalized(std::string& normalized, std::string_view text, Normalization form) {
-  const int options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::nfkc ? UTF8PROC_COMPAT : 0);
+  const int options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | compatibility(form);
   utf8proc_uint8_t* mapped = nullptr;
   const auto size =
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
@@ -34,6 +36,19 @@ void append_normalized(std::string& normalized, std::string_view text, Normaliza
 std::size_t next_boundary(std::string_view text, std::size_t at) {
   while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80) ++at;
   return at;
+}
+
+// Whether a character may be combined with what precedes it, or be put before it: it is, or its decomposition begins
+// with, a mark or a vowel or final consonant of Hangul. Half-width katakana have such marks as well (U+FF9E, U+FF9F).
+bool may_combine(char32_t c, Normalization form) {
+  const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | compatibility(form);
+  std::array<utf8proc_int32_t, 32> parts = {};  // no character has more than 18
+  utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(), std::ssize(parts),
+                          static_cast<utf8proc_option_t>(options), nullptr);
+  const utf8proc_int32_t first = parts[0];
+  const utf8proc_category_t category = utf8proc_category(first);
+  const bool hangul = (first >= 0x1161 && first <= 0x1175) || (first >= 0x11A8 && first <= 0x11C2);
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || hangul;
 }
 
 }  // namespace
@@ -66,6 +81,14 @@ std::string normalize(std::string_view text, Normalization form) {
     }
   }
   return normalized;
+}
+
+std::size_t next_normal_cut(std::string_view text, std::size_t at, Normalization form) {
+  if (form == Normalization::none || at == 0) return at;
+  for (std::string_view rest = text.substr(at); !rest.empty(); at = text.size() - rest.size()) {
+    if (!may_combine(next_code_point(rest), form)) return at;
+  }
+  return at;
 }
 
 }  // namespace maki

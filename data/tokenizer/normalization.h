@@ -22,4 +22,10 @@ std::string to_string(Normalization form);
 /// CorpusError if utf8proc refuses the text, for which no case is known.
 std::string normalize(std::string_view text, Normalization form);
 
+/// The first position from `at` on where well-formed text can be cut so that the normal forms of both parts, one after
+/// the other, are that of the text: not before a mark, such as an accent, which may be combined with the letter before
+/// it. `at` itself with `none`, and at the beginning of the text. Requires: a character begins or the text ends at
+/// `at`.
+std::size_t next_normal_cut(std::string_view text, std::size_t at, Normalization form);
+
 }  // namespace maki

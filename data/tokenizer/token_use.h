@@ -27,6 +27,9 @@ struct TokenUse {
 inline constexpr const char* kTokenRoles[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                               "pad_token", "cls_token", "mask_token"};
 
+/// The first line of the saved form of a tokenizer with a TokenUse, which the second line holds.
+inline constexpr std::string_view kUsedHeader = "maki used tokenizer 1\n";
+
 /// A line of JSON, without a newline, in canonical form.
 std::string token_use_json(const TokenUse& use);
 /// Throws CorpusError unless the text is what token_use_json() writes for a vocabulary of this size.

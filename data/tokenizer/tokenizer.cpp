@@ -18,9 +18,6 @@
 namespace maki {
 namespace {
 
-// The first line of the saved form of a tokenizer with a TokenUse, which the second line holds.
-constexpr std::string_view kUsedHeader = "maki used tokenizer 1\n";
-
 constexpr const TokenizerKind* kKinds[] = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer, &kBpeTokenizer};
 constexpr Table kTokenizerKinds("tokenizer", kKinds);
 

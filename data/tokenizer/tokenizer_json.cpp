@@ -7,6 +7,7 @@
 
 #include "autograd/core/check.h"
 #include "data/io/error.h"
+#include "data/io/json_text.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"
@@ -24,11 +25,7 @@ class Parser final : public nlohmann::json_sax<json> {
 
   // The rest of the document.
   json parse(std::string_view text) {
-    // The parser would take a zero byte for the end of the text.
-    const std::size_t zero = text.find('\0');
-    check<CorpusError>(zero == std::string_view::npos, "tokenizer: the text must be valid JSON; byte {} is not",
-                       zero + 1);
-    json::sax_parse(text.begin(), text.end(), this);
+    read_json_text(text, *this);
     return std::move(root_);
   }
 

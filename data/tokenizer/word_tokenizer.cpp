@@ -124,6 +124,7 @@ std::vector<std::int32_t> WordTokenizer::encode(std::string_view text) const {
       ids.push_back(static_cast<std::int32_t>(characters_.vocab_size()) + word);
       continue;
     }
+    if (!characters_.unknown(piece).empty()) throw CorpusError(unknown_sentence(vocab_size(), unknown(text)));
     const std::vector<std::int32_t> spelled = characters_.encode(piece);
     ids.insert(ids.end(), spelled.begin(), spelled.end());
   }

@@ -218,6 +218,8 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
                   {"must be one of maki, nanogpt, llm.c"});
   require_refused(run_maki({"prepare", corpus, "--out", corpus + "/u"}), 4, {corpus + " is not a directory"});
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "u/"}), 2,
+                  {folder / "u/" + ": is the name of a directory; name a file"});
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--vocab-size", "300"}), 2, {"vocab_size"});
   require_refused(run_maki({"prepare", tokens, "--out", folder / "u"}), 3, {"contains tokens already"});
   for (const Arguments& option :

@@ -204,6 +204,21 @@ TEST_CASE("the validation part is a fraction of the characters, not of the bytes
   for (const double fraction : {-0.1, 1.0, 1.5, std::nan("")}) REQUIRE_THROWS_AS(split_text(corpus, fraction), Error);
 }
 
+TEST_CASE("a mark that normalization may combine with the last letter of the training text stays with it") {
+  const TemporaryFolder folder;
+  const auto split = [&](const std::string& text, Normalization form) {
+    const Corpus corpus = load_corpus({folder.write("text", text)});
+    const SplitText parts = split_text(corpus, 0.5, form);
+    return std::string(parts.train.at(0)) + "|" + (parts.val.empty() ? "" : std::string(parts.val[0]));
+  };
+  REQUIRE(split("abe\u0301cd", Normalization::none) == "abe|\u0301cd");
+  REQUIRE(split("abe\u0301cd", Normalization::nfc) == "abe\u0301|cd");
+  REQUIRE(split("abe\u0301\u0323d", Normalization::nfc) == "abe\u0301\u0323|d");
+  REQUIRE(split("xﾌﾟﾛ", Normalization::nfc) == "xﾌ|ﾟﾛ");
+  REQUIRE(split("xﾌﾟﾛ", Normalization::nfkc) == "xﾌﾟ|ﾛ");
+  REQUIRE(split("e\u0301", Normalization::nfc) == "e\u0301|");
+}
+
 TEST_CASE("stories: whole ones, of the requested size, with their entropy, split between two stories") {
   for (const std::string& name : std::vector<std::string>{"@stories", "@stories-ja"}) {
     const Corpus corpus = load_corpus({name + ":20000"});

@@ -144,3 +144,19 @@ TEST_CASE("the best possible loss is in nats per token of the validation part") 
                 entropy * static_cast<double>(count_code_points(val))));
   REQUIRE(bytes.best_possible_loss.value() < 0.6 * entropy);  // most characters are three bytes
 }
+
+TEST_CASE("an id that the tokenizer lacks is refused with the name of its file, for training or for validation") {
+  const TemporaryFolder folder;
+  const std::string good(20, '\0'), bad = good + std::string("\7\0", 2);  // ids of two bytes
+  const std::shared_ptr<const Tokenizer> letters = make_tokenizer("char", "abc");
+  const auto refuse = [&](const std::vector<std::string>& paths, const std::string& name) {
+    require_refused([&] { make_dataset(prepared_corpus(paths).value(), 0.5, 1, "", letters); },
+                    {name + ": contains the id 7, but the tokenizer has 3 tokens"});
+  };
+  const std::string train = folder.write("train.bin", good), val = folder.write("val.bin", bad);
+  refuse({train, val}, val);
+  refuse({train, val, folder.write("val_2.bin", good)}, val + " and 1 more");
+  const std::string bad_train = folder.write("bad/train.bin", bad), single = folder.write("one/x.bin", bad);
+  refuse({bad_train, folder.write("bad/val.bin", good)}, bad_train);
+  refuse({single}, single);
+}

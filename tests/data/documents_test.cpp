@@ -100,6 +100,9 @@ TEST_CASE("lines that are not JSON objects with the field are refused by their n
       {"{\"text\":\"\\ud83d\"}", "has half of a surrogate pair at byte 16"},
       {"{\"n\":1e9999, \"text\":\"a\"}", "has a number at byte 11 that is too large"},
       {"plain text", "is not JSON"},
+      {std::string("{\"text\":\"a\"}\0", 13), "is not JSON: byte 13 of the line"},
+      {std::string("{\"text\":\"a\"}\0{}", 15), "is not JSON: byte 13 of the line"},
+      {std::string("{\"text\":\"a\0\"}", 13), "is not JSON: byte 11 of the line"},
       {std::string(2000, '['), "must be an object"},
       {"{\"a\":" + std::string(2000, '['), "nested more than"},
   };

@@ -183,6 +183,48 @@ TEST_CASE("bytes that are invalid in the encoding: the error names the first, or
                       ContainsSubstring("iconv") && ContainsSubstring("nonsense"));
 }
 
+TEST_CASE("an invalid unit of several bytes, or a number beyond Unicode, is one error, and what follows is read") {
+  using namespace std::string_literals;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += kJapanese;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"UTF-16LE", "\0\xD8"s},         {"UTF-16BE", "\xDC\0"s},     {"utf-16le", "\0\xD8"s},
+      {"UCS-2LE", "\0\xDC"s},          {"UTF-32LE", "\0\xD8\0\0"s}, {"UTF-32BE", "\0\x11\0\0"s},
+      {"UCS-4LE", "\0\0\x11\0"s},      {"UCS-4LE", "\0\0\0\x7F"s},  {"UCS-4BE", "\x7F\xFF\xFF\xFF"s},
+      {"UCS-4BE", "\xFF\xFF\xFF\xFF"s}};
+  const TemporaryFolder folder;
+  for (const auto& [encoding, bad] : cases) {
+    const std::string good = encoded(text, encoding), all = good + bad + good + bad;
+    INFO(encoding << ", " << bad.size() << " bytes");
+    REQUIRE(unit_bytes(encoding) == bad.size());
+    for (const std::size_t size : {1u, 7u, 65536u}) {
+      Decoder decoder(encoding, "bad", InvalidUtf8::replace);
+      std::string decoded;
+      for (std::size_t at = 0; at < all.size(); at += size)
+        decoder.push(std::string_view(all).substr(at, size), decoded);
+      decoder.finish(decoded);
+      REQUIRE((decoded == text + "\uFFFD" + text + "\uFFFD"));
+      REQUIRE(decoder.replaced() == 2 * bad.size());
+      REQUIRE(decoder.bytes() == all.size());
+    }
+    require_refused([&, &name = encoding] { load_corpus({folder.write("bad", all)}, {.encoding = name}); },
+                    {"is not text in " + encoding, "byte " + std::to_string(good.size()) + " is invalid"});
+  }
+}
+
+TEST_CASE("an invalid byte at the end that iconv has passed already is one error") {
+  const std::string bytes = std::string(500, 'x') + "\x0E";  // shifts to a set of characters that was not named
+  std::string text;
+  Decoder decoder("ISO-2022-CN-EXT", "bad", InvalidUtf8::replace);
+  decoder.push(bytes, text);
+  decoder.finish(text);
+  REQUIRE(text == std::string(500, 'x') + "\uFFFD");
+  REQUIRE(decoder.replaced() == 1);
+  REQUIRE(decoder.bytes() == bytes.size());
+  require_refused([&] { Decoder("ISO-2022-CN-EXT", "bad", InvalidUtf8::error).push(bytes, text); },
+                  {"is not text in ISO-2022-CN-EXT"});
+}
+
 TEST_CASE("the error for a compressed file names the commands that unpack it") {
   const TemporaryFolder folder;
   const std::string path = folder.write("corpus.txt.gz", "\x1F\x8B\x08\x08 and so on");

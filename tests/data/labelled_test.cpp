@@ -112,6 +112,26 @@ TEST_CASE("bad labelled text is refused with the line") {
   REQUIRE_THAT(message_of("fine\tgood\n", one_line), ContainsSubstring("with 1 of 1 lines for validation"));
 }
 
+TEST_CASE("a bad line of several files is named by its own file, and by its number there") {
+  Corpus corpus = labelled_corpus("fine\tgood\nawful\tbad\nnice\tgood\n" + kReviews);
+  corpus.files = {"one.tsv", "two.tsv"};
+  corpus.joins = {corpus.text.size() - kReviews.size()};
+  const auto refusal = [&](const LabelledOptions& options) {
+    try {
+      make_labelled_dataset(corpus, options);
+    } catch (const CorpusError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  REQUIRE_THAT(refusal({.val_fraction = 0, .max_tokens = 20, .labels = {"bad", "good"}}),
+               ContainsSubstring("two.tsv: line 3: its label must be one of the 2 that the model knows; got fair"));
+  REQUIRE_THAT(refusal({.val_fraction = 0, .max_tokens = 4}), ContainsSubstring("one.tsv: line 2: a text may have"));
+  const std::shared_ptr<const Tokenizer> letters = make_tokenizer("char", "finewulc a");
+  REQUIRE_THAT(refusal({.val_fraction = 0, .max_tokens = 20, .tokenizer = letters}),
+               ContainsSubstring("two.tsv: line 3: tokenizer: the vocabulary"));
+}
+
 TEST_CASE("saved labels are restored, and no other form is accepted") {
   const std::vector<std::string> labels = {"bad", "good", "\xe7\x8c\xab"};
   REQUIRE(save_labels(labels) == "bad\ngood\n\xe7\x8c\xab\n");

@@ -59,6 +59,38 @@ TEST_CASE("a long text is normalized in parts as in one piece") {
   REQUIRE(normalize(text, Normalization::nfc) == expected);
 }
 
+TEST_CASE("a text is cut before no character that its normal form may combine with the one before") {
+  struct Case {
+    std::string text;
+    std::size_t at, nfc, nfkc;
+  };
+  const std::vector<Case> cases = {
+      {"xe\u0301\u0323y", 2, 6, 6}, {"ﾌﾟﾛ", 3, 3, 6},  {"か\u3099", 3, 6, 6},     {"\u1112\u1161\u11ab.", 3, 9, 9},
+      {"하\u11ab", 3, 6, 6},        {"ㅎㅏ", 3, 3, 6}, {"\u09c7\u09be", 3, 6, 6}, {"x\u00a8", 1, 1, 1},
+      {"\u0301x", 0, 0, 0},         {"xy", 2, 2, 2},
+  };
+  for (const Case& each : cases) {
+    INFO(each.text);
+    REQUIRE(next_normal_cut(each.text, each.at, Normalization::none) == each.at);
+    REQUIRE(next_normal_cut(each.text, each.at, Normalization::nfc) == each.nfc);
+    REQUIRE(next_normal_cut(each.text, each.at, Normalization::nfkc) == each.nfkc);
+  }
+  const std::vector<std::string> parts = {"e",      "\u0301", "\u0323", "か",     "\u3099", "ﾊ",      "ﾟ",
+                                          "\u1112", "\u1161", "\u11ab", "하",     "ㅎ",     "ㅏ",     "ﾡ",
+                                          "ￂ",      "\u0cc6", "\u0cc2", "\u0cd5", "\u0e33", "\u00a8", " "};
+  REQUIRE(rc::check([&](const std::vector<std::uint8_t>& picks) {
+    const std::string text = text_of(parts, picks);
+    for (const Normalization form : {Normalization::nfc, Normalization::nfkc}) {
+      for (std::size_t at = 0; at <= text.size(); ++at) {
+        if (at < text.size() && is_continuation(text[at])) continue;
+        const std::size_t cut = next_normal_cut(text, at, form);
+        RC_ASSERT(cut >= at && cut <= text.size());
+        RC_ASSERT(normalize(text.substr(0, cut), form) + normalize(text.substr(cut), form) == normalize(text, form));
+      }
+    }
+  }));
+}
+
 TEST_CASE("names of normal forms") {
   for (const std::string& name : normalization_names()) REQUIRE(to_string(parse_normalization(name)) == name);
   require_refused([] { parse_normalization("NFC"); }, {"normalize", "nfc", "nfkc", "NFC"});
@@ -140,7 +172,12 @@ TEST_CASE("unknown characters that exist only in the normalized text are left ou
 TEST_CASE("damaged saved forms of tokenizers that normalize are refused") {
   const std::string header(NormalizedTokenizer::kHeader), inner = make_tokenizer("byte", "")->save();
   REQUIRE(load_tokenizer(header + "nfc\n" + inner)->kind() == "byte");
-  for (const std::string& bad : {header, header + "nfc", header + "none\n" + inner, header + "NFC\n" + inner,
-                                 header + "nfc\n", header + "nfc\n" + header + "nfc\n" + inner})
+  const std::string used = "maki used tokenizer 1\n{\"begin\":0}\n";
+  REQUIRE(load_tokenizer(used + header + "nfc\n" + inner)->use().begin == 0);
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) nested += used + header + "nfc\n";
+  for (const std::string& bad :
+       {header, header + "nfc", header + "none\n" + inner, header + "NFC\n" + inner, header + "nfc\n",
+        header + "nfc\n" + header + "nfc\n" + inner, header + "nfc\n" + used + inner, nested + inner})
     require_refused([&] { load_tokenizer(bad); }, {});
 }

@@ -1,6 +1,7 @@
 // Numbers as people write them.
 #include "data/io/number.h"
 
+#include "autograd/core/check.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -11,6 +12,22 @@ TEST_CASE("short numbers have no sign and no zeros in their exponent that say no
   REQUIRE(short_number(2.5e-12) == "2.5e-12");
   REQUIRE(short_number(1e20) == "1e20");
   REQUIRE(short_number(-3e300) == "-3e300");
+}
+
+TEST_CASE("a number beyond its range is told the range, however many digits it has") {
+  const auto refusal = [](const std::string& text) {
+    try {
+      parse_integer("steps", text, 0, 10);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const std::string text : {"11", "-1", "9223372036854775808", "99999999999999999999", "-99999999999999999999"})
+    REQUIRE(refusal(text) == "steps: must be between 0 and 10; got " + text);
+  for (const std::string text : {"", "-", "+5", "5.0", "1e3", "99999999999999999999x", "99999999999999999999.0"})
+    REQUIRE(refusal(text) == "steps: must be a whole number; got " + text);
+  REQUIRE(parse_integer("steps", "10", 0, 10) == 10);
 }
 
 TEST_CASE("thousands are separated by commas, and nouns agree with their number") {

@@ -147,6 +147,17 @@ TEST_CASE("a sequence that is too long is refused: pair, side, limit, length and
   require_refused([&] { make("the the\tthe\nthe cat\tx\n", 4, "word"); }, {"pair 2", "at most 4 tokens", "it has 5"});
 }
 
+TEST_CASE("a pair of several files is named by its own file, and by its number there") {
+  const auto refuse = [](const std::vector<std::string>& texts, const std::string& words) {
+    require_refused([&] { make_pair_dataset(pair_corpus(texts), options_for(0, 3)); },
+                    {words + ": may have at most 3"});
+  };
+  refuse({"a\tx\nb\ty\n", "a\tx\r\nabcd\tx\r\n"}, "second.txt: pair 2, source");
+  refuse({"a\tx\nb\ty\n", "a\tx\n", "a\tabcd"}, "third.txt: pair 1, target");
+  refuse({"a\tx\nabcd\ty\n", "a\tx\n"}, "first.txt: pair 2, source");
+  refuse({"a\nb\nc\n", "x\ny\nabcd\n"}, "second.txt: pair 3, target");  // parallel files
+}
+
 TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and character") {
   PairOptions options = options_for(0, 10);
   const Corpus known = pair_corpus({"abc\txyz\n"}), other = pair_corpus({"abc\txyz\nab\txq\n"}),

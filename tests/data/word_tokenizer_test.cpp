@@ -107,7 +107,8 @@ TEST_CASE("words: rare and unknown words are spelled, and unknown characters are
   REQUIRE(tokenizer.unknown(" the cats") == std::map<char32_t, std::int64_t>{});
   REQUIRE(tokenizer.unknown(" dog, dog") ==
           std::map<char32_t, std::int64_t>{{U'd', 2}, {U'o', 2}, {U'g', 2}, {U',', 1}});
-  require_refused([&] { tokenizer.encode(" the 猫 cat"); }, {"猫 (U+732B)"});
+  require_refused([&] { tokenizer.encode(" the 猫 cat 犬猫"); },
+                  {"the vocabulary of 9 tokens", "猫 (U+732B) 2 times", "犬 (U+72AC)"});
   require_refused([&] { tokenizer.encode(" the\xFF"); }, {"UTF-8", "byte 4"});
 }
 

@@ -31,7 +31,7 @@ void require_as_in_memory(const TemporaryFolder& folder, const std::vector<std::
   require_same(make_dataset(*corpus, options.val_fraction, 4, "", nullptr), expected);
   REQUIRE(prepared.notes == text.notes);
   const TokenFileFacts& facts = corpus->prepared->facts;
-  const SplitText split = split_text(text, options.val_fraction);
+  const SplitText split = split_text(text, options.val_fraction, prepared.tokenizer->normalization());
   std::size_t bytes = 0;
   for (const std::string_view piece : split.val) bytes += piece.size();
   REQUIRE(facts.val_bytes == static_cast<std::int64_t>(bytes));
@@ -77,6 +77,39 @@ TEST_CASE("what is prepared are the tokens of the text, for every tokenizer and 
       }
     }
   }
+}
+
+TEST_CASE("letters and their marks are prepared as in memory, wherever a text is divided") {
+  const TemporaryFolder folder;
+  std::string text, lines;
+  for (int i = 0; i < 30; ++i) text += "ﾌﾟﾛｸﾞﾗﾑ ﾃﾞｰﾀ ﾊﾞｲﾄ ";
+  // The document for validation alone begins with a mark, which the letter before must not take from it.
+  for (int i = 0; i < 10; ++i) lines += i == 4 ? "{\"t\": \"\u0301 ape tape\"}\n" : "{\"t\": \"a tape, ape\"}\n";
+  const std::string path = folder.write("katakana", text), json = folder.write("a.jsonl", lines);
+  for (const Normalization form : {Normalization::none, Normalization::nfc, Normalization::nfkc}) {
+    PrepareOptions options{.sources = {}, .tokenizer_options = {.normalization = form}, .out = {}};
+    for (int i = 0; i < 20; ++i) {
+      options.val_fraction = i / 20.0;  // some cuts are before the mark of デ
+      INFO(to_string(form) << ", " << options.val_fraction);
+      require_as_in_memory(folder, {path}, options);
+    }
+    options.val_fraction = 0.1;
+    options.corpus.documents = {.json_field = "t"};
+    require_as_in_memory(folder, {json}, options);
+  }
+}
+
+TEST_CASE("a given tokenizer that normalizes encodes what is known after normalization") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "z e\u0301 ";  // there is no ź, although z and the accent occur
+  const TokenizerOptions nfc{.normalization = Normalization::nfc};
+  PrepareOptions options{.sources = {}, .tokenizer = make_tokenizer("char", text, nfc), .out = {}};
+  const std::string path = folder.write("text", text);
+  require_as_in_memory(folder, {path}, options);
+  options.tokenizer = make_tokenizer("char", "z e", nfc);
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", options); }),
+               ContainsSubstring("lacks these characters: é (U+00E9)"));
 }
 
 TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {

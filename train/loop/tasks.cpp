@@ -74,15 +74,15 @@ template <class TextTask>
 std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
                                      const EvalRequest& request) {
   if (corpus.prepared) return prepared_eval_task<TextTask>(c, corpus, tokenizers, request);
-  const KnownText known =
-      known_text(*tokenizers.target, request.own ? split_text(corpus, c.val_fraction).val : document_texts(corpus),
-                 parse_unknown_policy(request.unknown));
+  const auto split = [&] { return split_text(corpus, c.val_fraction, tokenizers.target->normalization()); };
+  const KnownText known = known_text(*tokenizers.target, request.own ? split().val : document_texts(corpus),
+                                     parse_unknown_policy(request.unknown));
   Dataset data;
   data.tokenizer = tokenizers.target;
   data.val = encode_pieces(*tokenizers.target, known.pieces, piece_kind(corpus));
   require_targets(corpus, data);
   if (request.own && request.training_text)
-    data.train = encode_pieces(*tokenizers.target, split_text(corpus, c.val_fraction).train, piece_kind(corpus));
+    data.train = encode_pieces(*tokenizers.target, split().train, piece_kind(corpus));
   EvalText text{.own = request.own,
                 .characters = count_code_points(known.pieces),
                 .unknown_policy = request.unknown,

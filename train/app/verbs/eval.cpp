@@ -145,7 +145,8 @@ std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& c
   check<CorpusError>(corpus.prepared == nullptr, "{}: contains tokens, and --per-file measures files of text; omit it",
                      corpus.files.at(0));
   const std::vector<std::string_view> parts =
-      request.own ? split_text(corpus, loaded.state.config.val_fraction).val : file_texts(corpus);
+      request.own ? split_text(corpus, loaded.state.config.val_fraction, loaded.tokenizer->normalization()).val
+                  : file_texts(corpus);
   for (const std::string_view part : parts) {
     const KnownText known = known_text(*loaded.tokenizer, {part}, parse_unknown_policy(request.unknown));
     Facts facts = facts_of_file(loaded, std::string(known.pieces.at(0)), request.stride);

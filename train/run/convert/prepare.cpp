@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <map>
 
 #include "data/dataset/token_shards.h"
 #include "data/io/error.h"
@@ -124,7 +125,8 @@ void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Pre
 }
 
 void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
-  const auto unknown = tokenizer.unknown(fmt::format("{}", fmt::join(text.alphabet, "")));
+  std::map<char32_t, std::int64_t> unknown;
+  for (const std::string& character : text.alphabet) unknown.merge(tokenizer.unknown(character));
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
 }
 
@@ -145,7 +147,8 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   require_token_place(options.format, options.out);  // before time is spent
   check<CorpusError>(options.sources.empty() || !token_file_paths(options.sources),
                      "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
-  const Normalization form = options.tokenizer ? Normalization::none : options.tokenizer_options.normalization;
+  const Normalization form =
+      options.tokenizer ? options.tokenizer->normalization() : options.tokenizer_options.normalization;
   SpooledText text = spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
   Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .notes = std::move(text.notes), .files = {}};
   if (options.tokenizer) {

@@ -17,7 +17,7 @@
 namespace maki {
 namespace {
 
-// The characters that occur in a text which arrives in parts.
+// The characters that occur in pieces of text, each of which arrives in parts.
 class Alphabet {
  public:
   explicit Alphabet(Normalization normalization) : normalization_(normalization) {}
@@ -32,8 +32,12 @@ class Alphabet {
     collect(normalize(std::string_view(pending_).substr(0, cut - 1), normalization_));
     pending_.erase(0, cut - 1);
   }
-  std::vector<std::string> finish() {
+  // Pieces are encoded one by one, so nothing is combined with what another piece ends with.
+  void end_piece() {
     collect(normalize(pending_, normalization_));
+    pending_.clear();
+  }
+  std::vector<std::string> characters() const {
     std::vector<std::string> characters;
     for (char32_t c = 0; c < seen_.size(); ++c) {
       if (seen_[c] != 0) append_utf8(characters.emplace_back(), c);
@@ -68,6 +72,7 @@ class Spool {
         temporary_(fs, unused_name_beside(path)),
         file_(temporary_.create_for(path)),
         val_fraction_(val_fraction),
+        normalization_(normalization),
         documents_(val_fraction),
         alphabet_(normalization) {
     const bool removed = temporary_.remove();
@@ -85,6 +90,7 @@ class Spool {
     constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
     const std::int64_t characters = count_code_points(part);
     invisible_.add(part);
+    alphabet_.add(part);
     buffer_ += part;
     if (buffer_.size() >= kBufferBytes) flush();
     size_ += part.size();
@@ -93,6 +99,7 @@ class Spool {
     if (size_ - marks_.back().byte >= kMarkDistance) marks_.push_back({size_, file_characters_});
   }
   void end_document() {
+    alphabet_.end_piece();
     const TextRange range{begin_, size_};
     begin_ = size_;
     const std::int64_t characters = std::exchange(document_characters_, 0);
@@ -103,6 +110,7 @@ class Spool {
     if (validation) result_.val_characters += characters;
   }
   void end_file() {
+    alphabet_.end_piece();
     result_.characters += file_characters_;
     if (file_begin_ > 0 && size_ > file_begin_) joins_.push_back(file_begin_);
     files_.push_back({file_begin_, size_, cut_of_file()});
@@ -115,7 +123,7 @@ class Spool {
     if (whole_files) split_files();
     result_.documents = std::ssize(starts_);
     result_.hash = corpus_hash(to_hex(hash_.value()), joins_, starts_);
-    result_.alphabet = alphabet_.finish();
+    result_.alphabet = alphabet_.characters();
     invisible_.describe(result_.notes);
     return std::move(result_);
   }
@@ -147,7 +155,6 @@ class Spool {
   void flush() {
     file_.write_all(text_bytes(buffer_));
     hash_.add(buffer_);
-    alphabet_.add(buffer_);
     buffer_.clear();
   }
   void map_file() {
@@ -159,20 +166,24 @@ class Spool {
     require_read_back(hash128(result_.text) == hash_.value(), file_.path());
   }
   void split_files() {
+    result_.val_characters = validating_;
     for (const File& file : files_) {
       const auto& [mark, characters] = file.cut;
       const std::string_view rest = result_.text.substr(mark.byte, file.end - mark.byte);
-      const std::size_t at = val_fraction_ == 0 ? file.end : mark.byte + byte_offset(rest, characters);
+      const std::size_t cut = val_fraction_ == 0 ? file.end : mark.byte + byte_offset(rest, characters);
+      const std::string_view text = result_.text.substr(file.begin, file.end - file.begin);
+      const std::size_t at = file.begin + next_normal_cut(text, cut - file.begin, normalization_);
+      result_.val_characters -= count_code_points(result_.text.substr(cut, at - cut));
       if (at > file.begin) result_.train.push_back({file.begin, at});
       if (at < file.end) result_.val.push_back({at, file.end});
     }
-    result_.val_characters = validating_;
   }
 
   Parents parents_;
   Temporary temporary_;
   Descriptor file_;
   double val_fraction_;
+  Normalization normalization_;
   DocumentSplit documents_;
   Alphabet alphabet_;
   InvisibleCharacters invisible_;
@@ -188,13 +199,13 @@ class Spool {
 
 // A built-in corpus is made in memory.
 SpooledText spool_builtin(Spool& spool, const std::vector<std::string>& sources, const CorpusOptions& options,
-                          double val_fraction) {
+                          double val_fraction, Normalization normalization) {
   const Corpus corpus = load_corpus(sources, options);
   spool.begin_file();
   spool.add(corpus.text);
   spool.end_file();
   SpooledText spooled = spool.finish(/*whole_files=*/false);
-  const SplitText split = split_text(corpus, val_fraction);
+  const SplitText split = split_text(corpus, val_fraction, normalization);
   const auto add = [&](const std::vector<std::string_view>& pieces, std::vector<TextRange>& ranges) {
     for (const std::string_view piece : pieces) {
       const auto begin = static_cast<std::size_t>(piece.data() - corpus.text.data());
@@ -215,7 +226,8 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
   constexpr std::size_t kBlockBytes = 1 << 22;  // per read: few calls, little memory
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   Spool spool(fs, path, val_fraction, normalization);
-  if (sources.size() == 1 && sources[0].starts_with("@")) return spool_builtin(spool, sources, options, val_fraction);
+  if (sources.size() == 1 && sources[0].starts_with("@"))
+    return spool_builtin(spool, sources, options, val_fraction, normalization);
   options.documents.check_valid();
   std::vector<std::string>& notes = spool.result().notes;
   std::int64_t separators = 0;

@@ -28,7 +28,7 @@ struct SpooledText {
   std::int64_t documents = 0;              ///< if the options say what a document is; else 0
   std::string hash;                        ///< Corpus::hash
   std::optional<double> entropy_per_char;  ///< Corpus::entropy_per_char
-  std::vector<std::string> alphabet;       ///< every character that occurs in the normalized text, ascending
+  std::vector<std::string> alphabet;       ///< every character that occurs in a normalized piece, ascending
   std::vector<std::string> notes;
 };
 
