@@ -137,8 +137,9 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   require_ok(run_maki(to_gguf + Arguments{"--gelu-as-tanh", "--gguf-type", "q8_0"}));
   require_refused(run_maki({"export", run, "--format", "onnx", "--out", out}), 2,
                   {"format: must be one of hf, safetensors"});
-  require_refused(run_maki({"export", run, "--format", "hf", "--out", folder / "x", "--gguf-type", "f16"}), 2,
-                  {"gguf_type: applies"});
+  for (const char* const type : {"f16", "f32"})
+    require_refused(run_maki({"export", run, "--format", "hf", "--out", folder / "x", "--gguf-type", type}), 2,
+                    {"gguf_type: applies"});
   require_refused(run_maki({"export", run, "--format", "hf", "--out", folder / "x", "--gelu-as-tanh"}), 2,
                   {"gelu_as_tanh: applies"});
   require_refused(run_maki({"export", run, "--out", out}), 2, {"--format is required"});

@@ -66,8 +66,9 @@ std::string Connection::read_until(const std::string& end) const {
   return received;
 }
 
-Reply Connection::reply() const {
-  const std::string received = read_until("");
+Reply Connection::reply() const { return reply_of(read_until("")); }
+
+Reply reply_of(const std::string& received) {
   if (!received.starts_with("HTTP/1.1 ")) return {};
   const std::size_t end = received.find("\r\n\r\n");
   Reply reply{std::stoi(received.substr(9)), received.substr(0, end), received.substr(end + 4)};

@@ -36,6 +36,9 @@ class Connection {
   int socket_ = -1;
 };
 
+/// What was received of a server, from the first byte on.
+Reply reply_of(const std::string& received);
+
 /// Sends a request, and closes the connection after its answer. `headers` are whole lines that end with "\r\n".
 Reply request(int port, const std::string& method, const std::string& path, const std::string& body = "",
               const std::string& headers = "");

@@ -136,5 +136,6 @@ TEST_CASE("a file to which the standard output was redirected is written to as w
 }
 
 TEST_CASE("the option --force without the output that it is for is refused") {
-  require_refused(run_maki({"positions", "--force"}), 2, {"force", "--out"});
+  for (const Arguments& verb : {Arguments{"positions"}, Arguments{"import", "model"}})
+    require_refused(run_maki(verb + Arguments{"--force"}), 2, {"force: replaces", "--out"});
 }

@@ -1,5 +1,6 @@
 // `maki serve`: what it says about runs, and completions against `maki generate` with the same options.
 #include <fmt/format.h>
+#include <future>
 #include <numeric>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/trained_run.h"
+#include "train/app/serve/completion_answer.h"
 
 using namespace maki::tests;
 using nlohmann::json;
@@ -81,6 +83,77 @@ TEST_CASE("completions are what generate writes, whole and as a stream", "[serve
     }
   });
   REQUIRE(ended.exit_code == 0);
+}
+
+TEST_CASE("a stream is whole although its client reads nothing until the texts have ended", "[serve_test]") {
+  const TrainedRun run;
+  const auto model = std::make_shared<const maki::LoadedModel>(checkpoint(run.path, 30));
+  // Draws the texts in the thread that sends, so that nothing is sent meanwhile.
+  const auto draw = [&](const std::shared_ptr<maki::HttpExchange>& exchange) {
+    maki::TextTurns turns;
+    const auto request = maki::parse_completion(exchange->body(), 1);
+    std::make_shared<maki::CompletionAnswer>(request, model, exchange)->begin(turns);
+    while (!turns.idle()) turns.step();
+  };
+  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, draw}});
+  const int port = std::stoi(server.url().substr(server.url().rfind(':') + 1));
+  std::string prompt;
+  while (prompt.size() < 600'000) prompt += "the ";
+  json body{{"model", "run"}, {"prompt", prompt}, {"max_tokens", 20}, {"n", 8}, {"echo", true}};
+  const json whole = complete(port, body).json().at("choices");
+  body["stream"] = true;
+  const Reply stream = complete(port, body);
+  REQUIRE(stream.body.size() > 8 * prompt.size());
+  for (int i = 0; i < 8; ++i) {
+    const json text = joined(stream, i);
+    REQUIRE((text.at("text") == whole.at(static_cast<std::size_t>(i)).at("text")));
+    REQUIRE(text.at("reason") == "length");
+  }
+  // Two events, each with the prompt, are a megabyte. From then on, each text is written as a whole.
+  REQUIRE(stream.events().size() == 2 + 8 + 1);
+  REQUIRE((stream.events().back() == "[DONE]"));
+}
+
+TEST_CASE("a stream of many blocks arrives as it was written", "[serve_test]") {
+  std::string parts[2];
+  for (int i = 0; parts[1].size() < 3'000'000; ++i) parts[i % 2] += std::to_string(i);
+  std::promise<std::shared_ptr<maki::HttpExchange>> begun;
+  const auto begin = [&](const std::shared_ptr<maki::HttpExchange>& exchange) {
+    exchange->begin_stream();
+    exchange->write(parts[0]);
+    begun.set_value(exchange);
+  };
+  const maki::HttpServer server({}, {{"GET", "/", false, begin}});
+  const Connection connection(std::stoi(server.url().substr(server.url().rfind(':') + 1)));
+  connection.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const std::string head = connection.read_until("\r\n\r\n");  // the stream is being sent
+  const auto exchange = begun.get_future().get();
+  exchange->write(parts[1]);
+  exchange->end();
+  REQUIRE((reply_of(head + connection.read_until("")).body == parts[0] + parts[1]));
+  REQUIRE(exchange->unsent() == 0);
+}
+
+TEST_CASE("an echoed prompt is what the model reads, which its offsets count", "[serve_test]") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run", corpus = folder.write("corpus.txt", small_text());
+  require_ok(run_maki(
+      Arguments{"train", corpus, "--out", run, "--max-steps", "2", "--tokenizer", "byte", "--normalize", "nfc"} +
+      without("--eval-interval", kSmall)));
+  serve({run}, [&](int port, const std::string&) {
+    const auto echo = [&](const json& prompt) {
+      return complete(port, {{"model", "run"}, {"prompt", prompt}, {"max_tokens", 0}, {"logprobs", 0}, {"echo", true}})
+          .json()
+          .at("choices")
+          .at(0);
+    };
+    const json composed = echo("e\u0301a");
+    REQUIRE(composed.at("text") == "\u00e9a");
+    REQUIRE(composed.at("logprobs").at("text_offset") == json{0, 0, 1});
+    const json part = echo(json{0xe7, 0x8c, 'a'});
+    REQUIRE(part.at("text") == "\ufffda");
+    REQUIRE(part.at("logprobs").at("text_offset") == json{0, 0, 1});
+  });
 }
 
 TEST_CASE("stop strings, prompts of tokens and several prompts", "[serve_test]") {

@@ -75,7 +75,10 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
       {R"(,"temperature":-0.1)", "temperature: must be"},
       {R"(,"temperature":"hot")", "temperature: must be"},
       {R"(,"temperature":1e999)", "body: must be JSON; a number in it is too large"},
-      {R"(,"top_p":0)", "top-p: must be"},
+      {R"(,"top_p":0)", "top_p: must be a number above 0 and at most 1; got 0"},
+      {R"(,"top_p":-1)", "top_p: must be a number above 0 and at most 1; got -1"},
+      {R"(,"top_p":1.5)", "top_p: must be a number above 0 and at most 1; got 1.5"},
+      {R"(,"min_p":1.5)", "min_p: must be a number between 0 and 1; got 1.5"},
       {R"(,"seed":-1)", "seed: must be"},
       {R"(,"stop":"")", "stop: must be"},
       {R"(,"stop":[1])", "stop: must be"},
@@ -104,7 +107,7 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
   REQUIRE(logprobs.at("top_logprobs").at(1) == Json{{"a", -0.5}, {"bytes:\\xff", -1.0}});
   REQUIRE(logprobs.at("text_offset") == Json{0, 1});
   choice.add(*tokenizer, 'b', nullptr);
-  REQUIRE(choice.take().at("logprobs").at("text_offset") == Json::array({2}));
+  REQUIRE(choice.take().at("logprobs").at("text_offset") == Json::array({2}));  // of the whole text
   REQUIRE(choice.take().at("logprobs").at("tokens") == Json::array());
 
   const std::pair<std::optional<TextEnd>, Json> reasons[] = {{std::nullopt, nullptr},
@@ -119,4 +122,24 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
     REQUIRE(unscored.take() == Json{{"text", "text"}, {"index", 3}, {"logprobs", nullptr}, {"finish_reason", reason}});
     REQUIRE(unscored.take().is_null() == !end.has_value());
   }
+}
+
+TEST_CASE("the offset of a token is that of the first character that shows a part of it", "[completions_test]") {
+  const auto tokenizer = make_tokenizer("byte", TextToLearn(""));
+  const std::pair<std::vector<std::int32_t>, Json> rows[] = {
+      {{'a', 'b', 'c'}, {0, 1, 2}},   {{0xe7, 0x8c, 0xab, 'a'}, {0, 0, 0, 1}},  // one character of three bytes
+      {{0xff, 0x80, 'a'}, {0, 1, 2}},  // from here on, each part that is not UTF-8 is shown as U+FFFD
+      {{0xe7, 0x8c, 'a'}, {0, 0, 1}}, {{0xe7, 0xe7, 0x8c, 0xab, 'a'}, {0, 1, 1, 1, 2}},
+      {{0xe0, 0x80, 'a'}, {0, 1, 2}}, {{'a', 0xf0, 0x9f, 0xff, 'b'}, {0, 1, 1, 2, 3}}};
+  for (const auto& [ids, offsets] : rows) {
+    CompletionChoice choice(0, /*scored=*/true);
+    for (const std::int32_t id : ids) choice.add(*tokenizer, id, nullptr);
+    REQUIRE(choice.take().at("logprobs").at("text_offset") == offsets);
+  }
+  // A prompt and what continues it are shown as texts of their own.
+  CompletionChoice choice(0, /*scored=*/true);
+  choice.add(*tokenizer, 0xe7, nullptr);
+  choice.end_prompt();
+  choice.add(*tokenizer, 0x8c, nullptr);
+  REQUIRE(choice.take().at("logprobs").at("text_offset") == Json{0, 1});
 }

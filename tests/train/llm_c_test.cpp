@@ -114,7 +114,7 @@ TEST_CASE("what llm.c cannot express is not exported to it") {
   const TemporaryFolder folder;
   const auto said = [&](const std::string& from, const std::string& to, bool gelu_as_tanh = false) {
     const LoadedModel loaded(import_into(changed_fixture(folder, "gpt2", from, to), folder / ("run-" + to)));
-    const ExportOptions with{.out = folder / "model.bin", .gguf_type = "f32", .gelu_as_tanh = gelu_as_tanh};
+    const ExportOptions with{.out = folder / "model.bin", .gguf_type = {}, .gelu_as_tanh = gelu_as_tanh};
     return error_message<Error>([&] { export_model(loaded, "llm.c", with); });
   };
   REQUIRE_THAT(said("gelu_new", "gelu"),

@@ -30,6 +30,7 @@ class CompletionAnswer::Choice final : public TurnText {
     if (!answer_.request_.scores_prompts() || prompt_.text.empty()) return;
     for (std::size_t i = 0; i < prompt_.ids.size(); ++i)
       part_.add(*answer_.model_->tokenizer, prompt_.ids[i], i == 0 ? nullptr : &prompt_.scores[i - 1]);
+    part_.end_prompt();
   }
   const Generator& model() const override { return answer_.model_->generator(); }
   GenerationBatch::Text start() const override {
@@ -40,7 +41,8 @@ class CompletionAnswer::Choice final : public TurnText {
   bool add(std::int32_t token, const Tensor& logits) override {
     ++answer_.completion_tokens_;
     const bool goes_on = text_.add(token, logits);
-    if (goes_on && answer_.request_.stream) answer_.send(*this);
+    // What a slow client does not get now is part of its next event, so that it only needs to keep up with the text.
+    if (goes_on && answer_.request_.stream && answer_.exchange_->unsent() < kEnoughUnsent) answer_.send(*this);
     return goes_on && wanted();
   }
   void end(const Generated& how) override {
@@ -102,10 +104,11 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
   Prompt prompt;
   if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&given)) {
     for (const std::int32_t id : *ids) check_token_id(id, tokenizer.vocab_size());
-    prompt = {tokenizer.decode(*ids), *ids};
+    prompt.ids = *ids;
   } else {
-    prompt = {std::get<std::string>(given), tokenizer.encode(std::get<std::string>(given))};
+    prompt.ids = tokenizer.encode(std::get<std::string>(given));
   }
+  prompt.text = replace_invalid_utf8(tokenizer.decode(prompt.ids));
   const std::int64_t context = model_->state.config.block_size;
   check(!request_.scores_prompts() || std::ssize(prompt.ids) <= context,
         "prompt: has {} tokens, but the context holds {}, and log-probabilities are given for all of them; shorten it",

@@ -32,7 +32,7 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
 
  private:
   struct Prompt {
-    std::string text;               // as it is echoed
+    std::string text;               // that is echoed: what the model reads, which a tokenizer may have normalized
     std::vector<std::int32_t> ids;  // what the model reads
     std::vector<TokenLogProbabilities> scores = {};
   };

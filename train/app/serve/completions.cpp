@@ -1,10 +1,8 @@
 #include "train/app/serve/completions.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "data/io/number.h"
-#include "data/io/utf8.h"
 #include "train/app/serve/json_body.h"
 
 namespace maki {
@@ -51,14 +49,13 @@ void read_stops(JsonBody& body, std::vector<std::string>& stops) {
 
 void read_sampling(JsonBody& body, Sampling& sampling) {
   sampling.temperature = body.number("temperature", 1.0, 0, kMaxCount);
-  sampling.top_p = body.number("top_p", 1.0, 0, 1);
+  sampling.top_p = body.number("top_p", 1.0, 0, 1, /*above=*/true);
   sampling.top_k = body.number<std::int64_t>("top_k", 0, 0, kMaxCount);
   sampling.min_p = body.number("min_p", 0.0, 0, 1);
   sampling.repetition_penalty = body.number("repetition_penalty", 1.0, 1 / kMaxPenalty, kMaxPenalty);
   sampling.frequency_penalty = body.number("frequency_penalty", 0.0, -kMaxPenalty, kMaxPenalty);
   sampling.presence_penalty = body.number("presence_penalty", 0.0, -kMaxPenalty, kMaxPenalty);
   sampling.seed = body.number<std::uint64_t>("seed", sampling.seed, 0, kMaxSeed);
-  const Sampler valid(sampling);
 }
 
 bool asks_for_usage(const Json& options) {
@@ -123,8 +120,20 @@ void CompletionChoice::add(const Tokenizer& tokenizer, std::int32_t id, const To
   tokens_["token_logprobs"].push_back(scores == nullptr ? Json() : Json(scores->drawn.value));
   tokens_["top_logprobs"].push_back(top);
   tokens_["top_ids"].push_back(ids);
-  tokens_["text_offset"].push_back(offset_);
-  offset_ += std::ranges::count_if(tokenizer.bytes(id), [](char byte) { return !is_continuation(byte); });
+  tokens_["text_offset"].push_back(place(tokenizer.bytes(id)));
+}
+
+void CompletionChoice::end_prompt() { offset_ += count_code_points(characters_.finish()); }
+
+// Adds the bytes of a token. Returns where the first character that shows any of them begins.
+std::int64_t CompletionChoice::place(std::string_view bytes) {
+  if (bytes.empty()) return offset_;
+  offset_ += count_code_points(characters_.push(bytes.substr(0, 1)));
+  // The first byte belongs to the last character that is shown, unless it waits for others of its own.
+  const bool waits = !Utf8Stream(characters_).finish().empty();
+  const std::int64_t begin = waits ? offset_ : offset_ - 1;
+  offset_ += count_code_points(characters_.push(bytes.substr(1)));
+  return begin;
 }
 
 Json CompletionChoice::take() {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "data/io/utf8.h"
 #include "train/app/report.h"
 #include "train/loop/generate_text.h"
 
@@ -43,11 +44,16 @@ class CompletionChoice {
   std::optional<TextEnd> end = {};  ///< none: the text goes on
   /// A token for the lists. Null scores: nothing is known of it, because it was the first.
   void add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores);
+  /// The tokens of the prompt are complete: what follows is no part of a character that its last ones have begun.
+  void end_prompt();
   /// The part since the last call; null if nothing is new.
   Json take();
 
  private:
-  std::int64_t index_, offset_ = 0;  // where the next token begins in the text, in characters
+  std::int64_t place(std::string_view bytes);
+
+  std::int64_t index_, offset_ = 0;  // the number of characters that the tokens so far show
+  Utf8Stream characters_;            // their bytes
   Json no_tokens_, tokens_;          // the lists when they are empty, and as they are; null: not scored
 };
 

@@ -13,8 +13,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxUnsentEvents = 1 << 20;  // of a client that reads slowly
-constexpr std::size_t kMaxLineBytes = 256 << 10;   // of metrics.jsonl, far more than any line has
+constexpr std::size_t kMaxLineBytes = 256 << 10;  // of metrics.jsonl, far more than any line has
 
 constexpr int kCallsUntilComment = 60;  // 15 s
 
@@ -75,7 +74,7 @@ void EventStreams::send_lines(Stream& stream) {
   }
   stream.file = status.st_ino;
   std::string block(kMaxLineBytes, '\0'), events;
-  while (stream.cursor < status.st_size && stream.exchange->unsent() < kMaxUnsentEvents) {
+  while (stream.cursor < status.st_size && stream.exchange->unsent() < kEnoughUnsent) {
     const std::size_t n = file.read_at(static_cast<std::uint64_t>(stream.cursor),
                                        {reinterpret_cast<std::byte*>(block.data()), block.size()});
     const std::string_view read(block.data(), n);

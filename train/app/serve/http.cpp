@@ -21,7 +21,6 @@ namespace {
 constexpr unsigned kSendSeconds = 30;  // without any progress, until a client that does not read is cut off
 constexpr std::chrono::milliseconds kFarewell{1000}, kFarewellTick{20};
 constexpr std::size_t kStreamBlock = 16 << 10;
-constexpr std::size_t kMaxUnsent = 4 << 20;  // of a client that does not read
 
 // Of every answer. A page may load nothing from elsewhere, and no other page may show or read an answer.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
@@ -50,15 +49,19 @@ std::string host_of(const std::string& address) {
   return address.find(':') == std::string::npos ? address : "[" + address + "]";
 }
 
-// Whether a Host header, with or without a port, means this server: a loopback name or address, or the address that it
-// listens on (any numeric one if it listens on all). Another name may be that of a foreign page that was made to
-// resolve to this machine.
-bool is_own_host(std::string_view host, const std::string& address) {
-  const std::size_t end = host.find_last_not_of("0123456789");
-  if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
-  if (host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host == host_of(address)) return true;
-  in_addr numeric = {};
-  return (address == "0.0.0.0" || address == "::") && inet_pton(AF_INET, std::string(host).c_str(), &numeric) == 1;
+// The bytes of a numeric address that is written as before a port; empty for anything else.
+std::string bytes_of_host(std::string_view host) {
+  const bool is_v6 = host.starts_with('[') && host.ends_with(']');
+  const std::string text(is_v6 ? host.substr(1, host.size() - 2) : host);
+  std::string bytes(is_v6 ? sizeof(in6_addr) : sizeof(in_addr), '\0');
+  return inet_pton(is_v6 ? AF_INET6 : AF_INET, text.c_str(), bytes.data()) == 1 ? bytes : "";
+}
+
+// One of the spellings of an address, the one that url() shows.
+std::string canonical(const addrinfo& address) {
+  char text[NI_MAXHOST] = {};
+  getnameinfo(address.ai_addr, address.ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return text;
 }
 
 int socket_of(MHD_Connection* connection) {
@@ -82,6 +85,17 @@ int listen_at(const addrinfo& at) {
 }
 
 }  // namespace
+
+bool is_own_host(std::string_view host, const std::string& address) {
+  const std::size_t end = host.find_last_not_of("0123456789");
+  if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
+  if (host == "localhost") return true;
+  // Browsers leave out the interface, which follows the address after a %.
+  const std::string given = bytes_of_host(host), own = bytes_of_host(host_of(address.substr(0, address.find('%'))));
+  if (given.empty()) return false;
+  const bool listens_on_all = own == bytes_of_host("0.0.0.0") || own == bytes_of_host("[::]");
+  return listens_on_all || given == own || given == bytes_of_host("127.0.0.1") || given == bytes_of_host("[::1]");
+}
 
 HttpError error_for_client() {
   try {
@@ -120,7 +134,6 @@ void HttpExchange::write(std::string_view part) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   data_ += part;
-  if (data_.size() > kMaxUnsent) gone_ = ended_ = true;
   wake();
 }
 
@@ -153,7 +166,7 @@ bool HttpExchange::gone() {
 
 std::size_t HttpExchange::unsent() const {
   const std::lock_guard lock(mutex_);
-  return data_.size();
+  return data_.size() - taken_;
 }
 
 // Requires: the mutex is locked.
@@ -195,8 +208,10 @@ ssize_t HttpExchange::take(char* buffer, std::size_t most) {
     suspended_ = true;
     MHD_suspend_connection(connection_);
   }
-  const std::size_t n = data_.copy(buffer, most);
-  data_.erase(0, n);
+  const std::size_t n = data_.copy(buffer, most, taken_);
+  taken_ += n;
+  // To move the rest only now and then costs time in proportion to the data, however much of it waits.
+  if (2 * taken_ >= data_.size()) data_.erase(0, std::exchange(taken_, 0));
   return static_cast<ssize_t>(n);
 }
 
@@ -206,6 +221,7 @@ void HttpExchange::close() {
   gone_ = ended_ = true;
   suspended_ = false;
   data_.clear();
+  taken_ = 0;
 }
 
 HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
@@ -218,6 +234,7 @@ HttpServer::HttpServer(HttpOptions options, std::vector<HttpRoute> routes)
         "host: must be a numeric address, such as 127.0.0.1 or ::1; got {}", options_.address);
   const unsigned family = found->ai_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG;
   const int socket = listen_at(*found), error = errno;
+  options_.address = canonical(*found);
   freeaddrinfo(found);
   check(socket >= 0 || error != EADDRINUSE,
         "port: {} is in use by another program; choose another one, or 0 for one that is free", port);

@@ -36,6 +36,14 @@ inline constexpr std::size_t kMaxHttpBody = 1 << 20, kMaxHttpHead = 32 << 10;
 inline constexpr unsigned kMaxHttpConnections = 128;
 inline constexpr std::chrono::seconds kHttpReceiveTime{10};
 
+/// What a client that reads slowly has not taken yet: from so many bytes on, the writer of a stream waits.
+inline constexpr std::size_t kEnoughUnsent = 1 << 20;
+
+/// Whether a Host header, with or without a port, means a server that listens on this numeric address: localhost, a
+/// loopback address, or the address in any of its spellings; any numeric one if it is 0.0.0.0 or ::. Another name may
+/// be that of a foreign page that was made to resolve to this machine.
+bool is_own_host(std::string_view host, const std::string& address);
+
 /// A request, and its answer: whole, or a stream of parts.
 ///
 /// Thread safety: may be used by several threads. What is written after the end of the answer, or after the client has
@@ -52,14 +60,16 @@ class HttpExchange {
 
   /// The whole answer.
   void answer(int status, const char* type, std::string body) { begin(status, type, std::move(body), true); }
-  /// A stream of server-sent events. Parts are sent as soon as the client takes them.
+  /// A stream of server-sent events. Parts are sent as soon as the client takes them, and kept until then, however
+  /// many they are: see unsent().
   void begin_stream() { begin(MHD_HTTP_OK, "text/event-stream", "", false); }
   void write(std::string_view part);
   void end();
   /// Answers {"error":{"message","type","param":null,"code":null}}, in a stream as its last event.
   void refuse(const HttpError& error);
 
-  /// Whether the client has closed the connection, or does not read what it asked for. Such an exchange is closed.
+  /// Whether the client has closed the connection, or was cut off because it read nothing for a long time. Such an
+  /// exchange is closed.
   bool gone();
   /// The bytes that have been written and that the client has not taken yet.
   std::size_t unsent() const;
@@ -82,7 +92,8 @@ class HttpExchange {
   MHD_Connection* connection_;  // null: the client has gone
   int status_ = 0;              // 0: there is no answer yet
   const char* type_ = "";
-  std::string data_;  // of the answer, not yet sent
+  std::string data_;       // of the answer
+  std::size_t taken_ = 0;  // how many of its first bytes the client has
   bool suspended_ = false, ended_ = false, gone_ = false;
 };
 

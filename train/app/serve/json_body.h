@@ -65,15 +65,16 @@ class JsonBody {
     check(value->is_string(), "{}: must be a text; got {}; {}", name, ShownJson{*value}, advice);
     return value->get<std::string>();
   }
+  /// A number in [low, high]; with `above`, in (low, high].
   template <class Number>
-  Number number(const char* name, Number otherwise, double low, double high) {
+  Number number(const char* name, Number otherwise, double low, double high, bool above = false) {
     const Json* const value = find(name);
     if (value == nullptr) return otherwise;
     const bool whole = std::is_integral_v<Number>;
     const double number = value->is_number() ? value->get<double>() : low - 1;
-    check((!whole || value->is_number_integer()) && number >= low && number <= high,
-          "{}: must be a {}number between {} and {}; got {}", name, whole ? "whole " : "", low, high,
-          ShownJson{*value});
+    check((!whole || value->is_number_integer()) && (above ? number > low : number >= low) && number <= high,
+          "{}: must be a {}number {} {} and {}{}; got {}", name, whole ? "whole " : "", above ? "above" : "between",
+          low, above ? "at most " : "", high, ShownJson{*value});
     return value->get<Number>();
   }
   bool flag(const char* name) {

@@ -33,6 +33,7 @@ Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer
 }
 
 int import_model(ImportOptions& o) {
+  check_force("--out", o.out, o.force);
   const OutputPath out(o.out, o.force, {o.path});
   if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);

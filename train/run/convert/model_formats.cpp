@@ -79,8 +79,8 @@ ForeignModel open_foreign_model(const std::string& path) {
 std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
                                       FileSystem& fs) {
   const ModelFormat& row = kModelFormats.row(format);
-  check(row.has_number_type || options.gguf_type == ExportOptions().gguf_type,
-        "gguf_type: applies to `format` {}; got {}", formats_with(&ModelFormat::has_number_type), format);
+  check(row.has_number_type || options.gguf_type.empty(), "gguf_type: applies to `format` {}; got {}",
+        formats_with(&ModelFormat::has_number_type), format);
   check(!options.gelu_as_tanh || row.is_tanh,
         "gelu_as_tanh: applies to `format` {}, whose programs know one form of GELU; got {}",
         formats_with(&ModelFormat::is_tanh), format);

@@ -14,8 +14,8 @@
 namespace maki {
 
 struct ExportOptions {
-  OutputPath out;                 ///< a directory for hf and maki, else a file
-  std::string gguf_type = "f32";  ///< of the matrices in a GGUF file: f32, f16, q8_0
+  OutputPath out;              ///< a directory for hf and maki, else a file
+  std::string gguf_type = {};  ///< of the matrices in a GGUF file: f32, f16, q8_0; empty: f32
   /// Write a model with the exact GELU for a program that computes only the tanh form, whose outputs then differ a
   /// little. Without this, such an export is an error.
   bool gelu_as_tanh = false;

@@ -196,7 +196,7 @@ GgufType type_of(const OwnedTensor& tensor, GgufType wanted) {
 
 std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const Config& config = model.state.config;
-  const GgufType type = gguf_type_named(options.gguf_type);
+  const GgufType type = options.gguf_type.empty() ? GgufType::f32 : gguf_type_named(options.gguf_type);
   const bool llama = is_like_llama(config);
   const std::string target = llama ? "a Llama of llama.cpp" : "a GPT-2 of llama.cpp";
   (llama ? require_llama : require_gpt2)(config, target);

@@ -81,7 +81,7 @@ const kTexts = {
 
 // === What all views use ===
 // The address is #VIEW&name=value&…, so that what is shown can be kept and sent.
-let view = 'watch', settings = new URLSearchParams(), saving = 0, lost = false;
+let view = 'watch', settings = new URLSearchParams(), saving = 0, lost = false, listed = '';
 let run = null; // one of /api/runs, with the name of the chosen model added
 function readAddress() {
   const parts = location.hash.slice(1).split('&');
@@ -139,7 +139,7 @@ async function* events(response) {
     const lines = (rest + part.value).split('\n');
     rest = lines.pop();
     for (const line of lines) {
-      const [, name, value] = /^(event|id|data): ?(.*)$/.exec(line) ?? [];
+      const [, name, value] = /^(event|id|data): ?(.*)$/s.exec(line) ?? [];
       if (name) event[name] = value;
       if (line === '' && 'data' in event) { yield event; event = {}; }
     }
@@ -351,13 +351,13 @@ const kMostUndo = 100, kPopupStays = 300; // steps, milliseconds
 const area = find('text'), coloured = find('coloured'), popup = find('alternatives');
 let tokens = [], old = '', undos = [], work = null, hiding = 0;
 
-// The tokens {start, end, logprob, top} of an answer whose text begins at `start`. The answer counts characters,
-// JavaScript counts UTF-16 units. A token that only begins a character is empty; its character belongs to the next.
-function tokensOf({ text: written, logprobs }, start) {
+// The tokens {start, end, logprob, top} of a part of an answer that begins at `start`, after `shown` characters of the
+// answer. JavaScript counts UTF-16 units. A token that only begins a character is empty; the next has the character.
+function tokensOf({ text: written, logprobs, shown = 0 }, start) {
   if (!logprobs?.tokens.length) return [];
   const units = [start], { text_offset: offsets, token_logprobs: chances, top_logprobs: tops } = logprobs;
   for (const character of written) units.push(units.at(-1) + character.length);
-  const place = (i) => units[offsets[i] - offsets[0]] ?? units.at(-1);
+  const place = (i) => (i ? units[offsets[i] - shown] ?? units.at(-1) : start);
   const top = (i) => Object.entries(tops[i] ?? {}).sort(([, a], [, b]) => b - a);
   return chances.map((logprob, i) => ({ start: place(i), end: place(i + 1), logprob, top: top(i) }))
     .filter((token) => token.end > token.start);
@@ -369,11 +369,12 @@ function asked(model, more) {
 }
 async function* complete(model, signal) {
   const response = await request('/v1/completions', { ...asked(model, { stream: true }), signal });
+  let shown = 0;
   for await (const { data } of events(response)) {
     if (data === '[DONE]' || signal.aborted) return;
     const { error, choices } = JSON.parse(data);
     if (error) throw new Error(error.message);
-    yield* choices;
+    for (const choice of choices) { yield { ...choice, shown }; shown += [...choice.text].length; }
   }
 }
 function mark(written, { logprob }) {
@@ -415,8 +416,9 @@ const continueText = () => begin(async (signal) => {
 });
 const score = () => begin(async (signal) => {
   const response = await request('/v1/completions', { ...asked(run.model, { max_tokens: 0, echo: true }), signal });
+  const [choice] = (await response.json()).choices;
   remember();
-  setText(old, tokensOf((await response.json()).choices[0], 0));
+  setText(choice.text, tokensOf(choice, 0));
   const known = tokens.filter(({ logprob }) => logprob !== null), nats = -total(known.map(({ logprob }) => logprob));
   say('scored', text('scored', { bits: format(nats / Math.LN2 / (known.length || 1), 3), count: known.length }));
 });
@@ -723,7 +725,7 @@ async function lookForRuns() {
   if (!runs) return;
   const names = runs.map(({ name }) => name), before = run, select = find('run');
   run = runs[Math.max(names.indexOf(settings.get('run')), 0)] ?? null;
-  if (select.length !== names.length) select.replaceChildren(...names.map((name) => new Option(name)));
+  if (listed !== (listed = JSON.stringify(names))) select.replaceChildren(...names.map((n) => new Option(n, n)));
   select.value = run?.name;
   select.parentElement.hidden = runs.length < 2;
   if (lost || !run) say('problem', run ? '' : text('noRuns'));
