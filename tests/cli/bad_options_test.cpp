@@ -57,7 +57,7 @@ TEST_CASE("numbers are decimal and finite, whichever verb reads them: others are
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
   const std::string whole = "must be a whole number; got ", decimal = "must be a finite decimal number; got ";
-  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "0b11", "99999999999999999999"}) {
+  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "0b11"}) {
     require_refused(run_maki({"generate", run, "--max-tokens", text}), 2, {"max_tokens: " + whole + text});
     require_refused(run_maki({"generate", run, "--seed", text}), 2, {"seed: " + whole + text});
     require_refused(run_maki({"eval", run, "--eval-batches", text}), 2, {"eval_batches: " + whole + text});
@@ -134,9 +134,10 @@ TEST_CASE("no memory for the first step: exit 2, and the directory can be used a
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   RunOptions narrow;
   narrow.memory_limit = std::uint64_t{600} << 20;
-  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall +
-                                         Arguments{"--batch-size", "100000", "--grad-accum", "1", "--threads", "1"},
-                                     narrow);
+  const Finished finished =
+      run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall +
+                   Arguments{"--batch-size", "100000", "--grad-accum", "1", "--threads", "1", "--tensorboard"},
+               narrow);
   require_refused(finished, 2, {"memory", "--batch-size", run});
   REQUIRE_THAT(finished.err, ContainsSubstring("step 0: training loss"));  // so the first step had begun
   REQUIRE_FALSE(std::filesystem::exists(run));
@@ -166,7 +167,10 @@ TEST_CASE("an option that has no effect with the others is refused: exit 2") {
       {{"--ngram-lr-factor", "2"}, {"ngram_lr_factor"}},
       {{"--schedule", "constant"}, {"min_lr: has an effect only if schedule is not constant", "omit --min-lr"}},
       {{"--schedule", "inverse_sqrt"}, {"lr_decay_steps: has an effect only if schedule is cosine or linear or wsd"}},
-      {{"--no-early-stop", "--patience", "2"}, {"patience: has an effect only if early_stop is true"}}};
+      {{"--no-early-stop", "--patience", "2"}, {"patience: has an effect only if early_stop is true"}},
+      {{"--val-fraction", "0", "--patience", "2"}, {"patience: has an effect only if val_fraction is not 0.0"}},
+      {{"--val-fraction", "0", "--early-stop"}, {"early_stop: has an effect only if val_fraction is not 0.0"}},
+      {{"--val-fraction", "0", "--counting"}, {"counting: has an effect only if val_fraction is not 0.0"}}};
   for (const Refused& refused : all) {
     require_refused(run_maki(Arguments{"train", corpus, "--out", folder / "run"} + kSmall + refused.options), 2,
                     refused.said);

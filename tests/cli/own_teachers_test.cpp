@@ -92,6 +92,25 @@ TEST_CASE("a run that is interrupted while a teacher is trained is resumed there
   REQUIRE(interrupted > 0);
 }
 
+// Of random characters a network learns little but their frequencies, so that early steps have the lowest losses.
+TEST_CASE("where a teacher is interrupted does not change what it teaches") {
+  OwnTeachers all;
+  std::string noise;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 1500; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    noise += "abcdefgh "[(state >> 33) % 9];
+  }
+  all.corpus = all.folder.write("noise.txt", noise);
+  all.options = all.options + Arguments{"--eval-interval", "1000",    "--checkpoint-interval", "4",
+                                        "--learning-rate", "0.03",    "--val-fraction",        "0.3",
+                                        "--teacher",       "@own:200"};
+  const std::string own = all.train("own"), run = all.folder / "stopped";
+  if (run_maki(all.command("stopped"), interrupting(run + "/teacher-3", 4)).exit_code == 130)
+    require_ok(run_maki({"train", "--resume", run}));
+  REQUIRE(all.end_of("stopped") == own);
+}
+
 TEST_CASE("teachers that a run cannot train are refused: exit 2") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

@@ -177,8 +177,8 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
   require_ok(run_maki(Arguments{"train", corpus, "--out", passes} + kSmall + open + Arguments{"--epochs", "0.3"}));
   REQUIRE(read_text(checkpoint(passes, 9)) == read_text(checkpoint(steps, 9)));
   // A run that is resumed goes on to that many passes, counted from its beginning.
-  require_ok(run_maki({"train", "--resume", steps, "--max-steps", "15", "--rewarm"}));
-  require_ok(run_maki({"train", "--resume", passes, "--epochs", "0.5", "--rewarm"}));
+  require_ok(run_maki({"train", "--resume", steps, "--max-steps", "15", "--rewarm", "--learning-rate", "0.002"}));
+  require_ok(run_maki({"train", "--resume", passes, "--epochs", "0.5", "--rewarm", "--learning-rate", "0.002"}));
   REQUIRE(read_text(checkpoint(passes, 15)) == read_text(checkpoint(steps, 15)));
   REQUIRE_THAT(require_ok(run_maki({"train", "--resume", run, "--epochs", "1"})).err,
                ContainsSubstring("has reached step 30 of 30"));

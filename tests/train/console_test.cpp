@@ -182,7 +182,7 @@ TEST_CASE("interruptions, overfitting, samples, notes and a new length are said 
             console.on_sample(10, "two\nlines");
             console.on_note("a note");
           }) ==
-          "step 10: 42 steps fit into the time; the learning rate ends there\n"
+          "step 10: 42 steps fit into the time, and the run ends there\n"
           "step 10: sample of generated text:\n  | two\n  | lines\na note\n");
   REQUIRE(said_by([](Console& console) { console.on_interrupt(7, false); }) == "interrupted: step 7 is saved\n");
   REQUIRE(said_by([](Console& console) { console.on_interrupt(7, true); }) ==

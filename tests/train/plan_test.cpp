@@ -223,7 +223,7 @@ TEST_CASE("on a prior, a text that is read often gets a small network, and a lon
   REQUIRE(often.dropout == 0.1);
   for (const auto& [characters, passes] :
        std::map<std::int64_t, double>{{100'000, 30}, {400'000, 20}, {800'000, 28.8}, {1'200'000, 40}})
-    REQUIRE(std::abs(plan_of(request_for(characters, 100'000)).passes - passes) < 0.1);
+    REQUIRE(std::abs(plan_of(with(request_for(characters, 100'000), {{"teacher", ""}})).passes - passes) < 0.1);
   const Config wide = plan_of(with(request_for(1'000'000, 500), {{"n_embd", "128"}})).config;
   REQUIRE(wide.dropout == 0.1);
   REQUIRE(plan_of(with(request_for(1'000'000, 10'000), {{"n_embd", "128"}})).config.dropout == 0.2);
@@ -341,6 +341,11 @@ TEST_CASE("a number of steps that is given is a second limit") {
   REQUIRE(few.config.max_steps == 50);
   REQUIRE(few.config.lr_decay_steps == 50);
   REQUIRE(few.most_steps == 50);
+  REQUIRE(few.config.checkpoint_interval <= 25);
+  REQUIRE(few.config.eval_interval <= 25);
+  REQUIRE(few.config.dropout == 0);  // fewer passes than need any
+  REQUIRE_THROWS_WITH(plan_of(with(request_for(1'000'000, 60), {{"max_steps", "0"}})),
+                      ContainsSubstring("max_steps: a run that is planned has at least one step; got 0"));
   const Plan many = plan_of(with(request_for(1'000'000, 60), {{"max_steps", "1000000"}}));
   REQUIRE(many.config.max_steps == open.config.max_steps);
 }
@@ -376,6 +381,10 @@ TEST_CASE("a plan says why it has chosen a value") {
   REQUIRE(reason(very_short, "learning_rate") ==
           "of a text this short, higher rates would only learn by heart what counting knows");
   REQUIRE(reason(usual, "min_lr") == "the learning rate falls to 0 at the end of the time");
+  const Plan constant = plan_of(with(usual, {{"schedule", "constant"}}));
+  REQUIRE(std::ranges::none_of(constant.choices, [](const PlanChoice& choice) {
+    return std::ranges::find(choice.fields, "min_lr") != choice.fields.end();
+  }));
   REQUIRE(reason(often, "dropout") == "20 passes over the text");
   REQUIRE(reason(usual, "eval_interval") == "evaluations and checkpoints take some hundredths of the time");
   REQUIRE(reason(usual, "warmup_steps") == "a twentieth of the steps");

@@ -31,6 +31,20 @@ TEST_CASE("a plan has a teacher that counts where that takes at most half of the
   }
 }
 
+TEST_CASE("a text that counts teach can be read more often, so that a larger network pays in the same time") {
+  const ThreadsScope scope(2);
+  PlanRequest request = request_for(1'115'394, 45 * 60);
+  request.text.tokenizer = "bpe";
+  request.text.tokens = 575'809;
+  request.text.vocabulary = 512;
+  constexpr double kTwoCores = 1.2e11;
+  const Plan taught = plan_of(request, kTwoCores), alone = plan_of(with(request, {{"teacher", ""}}), kTwoCores);
+  REQUIRE(has_teacher(taught));
+  REQUIRE(taught.config.n_embd == 192);
+  REQUIRE(alone.config.n_embd < taught.config.n_embd);
+  REQUIRE(taught.expected_loss < alone.expected_loss);
+}
+
 TEST_CASE("a plan for many threads has a teacher only in a longer time, because few of them count") {
   const ThreadsScope scope(16);
   REQUIRE_FALSE(has_teacher(plan_of(request_for(1'000'000, 180))));

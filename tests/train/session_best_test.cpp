@@ -2,7 +2,10 @@
 #include "data/io/error.h"
 #include "tests/train/session_run.h"
 #include "tests/train/text_trainer.h"
+#include "train/loop/best_checkpoint.h"
 #include "train/loop/session.h"
+#include "train/run/values_by_name.h"
+#include "train/run/verified_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -61,6 +64,32 @@ TEST_CASE("the best checkpoint is measured again with its own weights, and train
                                                   "validation text that evaluations cover from here on: {:.4f}\n",
                                                   loss_of(10))));
   REQUIRE(read_bytes(run.directory.checkpoint_file(40)) == straight);
+}
+
+TEST_CASE("a damaged checkpoint that is measured leaves the trainer its own values") {
+  SessionRun run;
+  run.go_on(0, 20);
+  TextTrainer trainer(run.config, run.data);
+  trainer.restore(VerifiedCheckpoint(run.directory, run.directory.checkpoint_file(20)));
+  const std::string own = hash_of_values(trainer.store());
+  const std::string file = run.directory.checkpoint_file(10), bytes = read_bytes(file);
+  BestCheckpoint best(
+      trainer, run.directory, /*first=*/1, [](std::int64_t) { return true; }, [](const std::string&) {});
+  REQUIRE(best.measure(10, /*whole=*/true, {}).has_value());
+  REQUIRE(hash_of_values(trainer.store()) == own);
+  int damaged = 0;
+  for (std::size_t at = bytes.size() / 8; at < bytes.size(); at += bytes.size() / 8) {
+    std::string changed = bytes;
+    changed[at] ^= 1;
+    write_bytes(file, changed);
+    try {
+      best.measure(10, /*whole=*/true, {});
+    } catch (const CheckpointError&) {
+      ++damaged;
+    }
+    REQUIRE(hash_of_values(trainer.store()) == own);
+  }
+  REQUIRE(damaged > 0);
 }
 
 TEST_CASE("a best checkpoint that cannot be read stops the session, and neither file nor pointer changes") {

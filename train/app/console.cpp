@@ -72,7 +72,7 @@ std::optional<double> Console::lower_first_loss(std::int64_t step) const {
 
 void Console::on_counting(const CountingReport& report) {
   counting_loss_ = report.val_loss;
-  tokens_per_character_ = report.nats_per_character / report.val_loss;
+  tokens_per_character_ = report.val_loss > 0 ? report.nats_per_character / report.val_loss : 1;
   std::string line = report.nats_per_character == report.val_loss
                          ? fmt::format("counting alone: {:.4f} nats per character", report.val_loss)
                          : fmt::format("counting alone: {:.4f} nats per token, {:.4f} per character", report.val_loss,
@@ -94,7 +94,7 @@ void Console::on_new_length(std::int64_t step, std::int64_t max_steps) {
   max_steps_ = max_steps;
   progress_.set_total(max_steps);
   progress_.print_line(
-      fmt::format("step {}: {} fit into the time; the learning rate ends there", step, pluralize(max_steps, "step")));
+      fmt::format("step {}: {} fit into the time, and the run ends there", step, pluralize(max_steps, "step")));
 }
 
 void Console::on_step(const StepReport& report, double seconds) {

@@ -133,14 +133,22 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
+constexpr std::string_view kEventFiles = "events.out.tfevents.";  // how TensorBoard knows them
+
 }  // namespace
+
+void remove_event_files(const std::string& directory) {
+  for (const std::string& name : file_names(directory)) {
+    if (name.starts_with(kEventFiles)) posix_file_system().unlink(directory + "/" + name);
+  }
+}
 
 // Event: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 with its status = 1. The first two
 // records of a file are the version of the format, and that a session starts after `first_step_`, which drops what
 // earlier files of the directory have of later steps.
 void EventFile::write_summary(std::int64_t step, const std::string& summary) {
   if (!file_) {
-    const std::string path = fmt::format("{}/events.out.tfevents.{}.{}.{}", directory_,
+    const std::string path = fmt::format("{}/{}{}.{}.{}", directory_, kEventFiles,
                                          static_cast<std::int64_t>(wall_time()), host_name(), getpid());
     file_.emplace(posix_file_system(), path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
     constexpr std::uint64_t kStart = 1;

@@ -38,4 +38,7 @@ class EventFile final : public SessionListener {
   std::optional<Descriptor> file_;
 };
 
+/// Removes all event files of a directory, of a run that is taken back.
+void remove_event_files(const std::string& directory);
+
 }  // namespace maki

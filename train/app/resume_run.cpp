@@ -103,7 +103,8 @@ int resume_run(const TrainOptions& options) {
   std::unique_ptr<Task> task;
   ResumeOptions resumed{options.flags, options.resume, options.rewarm};
   if (!options.epochs.empty()) {
-    Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, from.state(), ran_on);
+    Config config = resumed_config({options.flags, options.resume, options.rewarm, std::int64_t{1} << 30}, run,
+                                   from.state(), ran_on);
     task = resumed_task(options, config, from);
     resumed.max_steps = steps_of_epochs(options.epochs, *task);
   }

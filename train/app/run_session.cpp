@@ -53,7 +53,7 @@ SessionEnd show_session(const Config& config, Trainer& trainer, const RunDirecto
   Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan,
                   peak_tokens_per_second(trainer));
   if (!options.stop.may_be_requested()) options.stop = interrupt_request();
-  options.may_evaluate = [] { return interrupted() == SIGINT; };
+  if (!options.may_evaluate) options.may_evaluate = [] { return interrupted() == SIGINT; };
   options.remarks.emplace_back(Remark::Kind::session, describe_machine(config));
   EventFile events(run.path(), trainer.store());
   if (config.tensorboard) options.listeners.push_back(&events);

@@ -14,6 +14,7 @@
 #include "train/app/begun_run.h"
 #include "train/app/describe_run.h"
 #include "train/app/epochs.h"
+#include "train/app/event_file.h"
 #include "train/app/initial_weights.h"
 #include "train/app/interrupt.h"
 #include "train/app/own_teachers.h"
@@ -169,17 +170,22 @@ int train_with_own_teachers(Config& config, std::unique_ptr<Task>& task, std::op
   return run_session(config, *trainer, run, std::move(with), plan);
 }
 
+void take_back(RunClaim& claimed, const Config& config) {
+  remove_event_files(config.out);  // the directory was unoccupied, so they are those of this run
+  claimed.roll_back();
+}
+
 // Trains; takes the files of the run back if there is no memory for its first step.
 int train_if_memory(const Config& config, Trainer& trainer, RunClaim& claimed, SessionOptions with,
                     std::optional<PlannedRun> plan) {
   try {
     return run_session(config, trainer, RunDirectory(config.out), std::move(with), plan);
   } catch (const std::bad_alloc&) {
-    if (trainer.steps() == 0) claimed.roll_back();
+    if (trainer.steps() == 0) take_back(claimed, config);
     throw;
   } catch (const OutOfMemoryError& error) {
     if (trainer.steps() > 0) throw;
-    claimed.roll_back();
+    take_back(claimed, config);
     fail("{}; lower --batch-size, --block-size or --n-embd; {} was removed again", error.what(), config.out);
   }
 }
@@ -194,7 +200,7 @@ int train_claimed(Config& config, std::unique_ptr<Task>& task, std::optional<Tra
     if (has_own_teachers(config)) return train_with_own_teachers(config, task, trainer, std::move(with), plan);
     return train_if_memory(config, *trainer, claimed, std::move(with), plan);
   } catch (const CheckpointError&) {
-    if (!run.exists()) claimed.roll_back();
+    if (!run.exists()) take_back(claimed, config);
     throw;
   }
 }

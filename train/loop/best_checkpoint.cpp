@@ -87,10 +87,20 @@ std::optional<double> BestCheckpoint::measure(std::int64_t step, bool whole, con
   const auto load = [this](std::int64_t of_step) {
     load_values(ContainerReader(run_.checkpoint_file(of_step), run_.file_system()), trainer_.store());
   };
-  load(step);
-  const auto loss = trainer_.validation_loss(stop, whole);
-  if (step != trainer_.steps()) load(trainer_.steps());
-  return loss;
+  const auto load_own = [&] {
+    if (step != trainer_.steps()) load(trainer_.steps());
+  };
+  try {
+    load(step);
+    const auto loss = trainer_.validation_loss(stop, whole);
+    load_own();
+    return loss;
+  } catch (const RankError&) {
+    throw;
+  } catch (const Error&) {
+    load_own();
+    throw;
+  }
 }
 
 }  // namespace maki

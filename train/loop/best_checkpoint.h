@@ -39,7 +39,7 @@ class BestCheckpoint {
   /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop`
   /// is requested. Requires: the checkpoint of the trainer's step exists, from which the trainer's own values are
   /// loaded again afterwards. Throws CheckpointError if a checkpoint cannot be read (CorruptFile if it is damaged) and
-  /// DivergedError if the loss is not finite; the trainer may then be left with the values of `step`.
+  /// DivergedError if the loss is not finite; the trainer then has the values of `step` only if its own cannot be read.
   std::optional<double> measure(std::int64_t step, bool whole, const StopRequest& stop);
 
  private:

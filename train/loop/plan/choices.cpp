@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "autograd/core/check.h"
 #include "train/loop/plan/planner.h"
 
 namespace maki {
@@ -29,6 +30,16 @@ void Choices::record(const std::vector<std::string>& fields, const std::string& 
   if (!fields.empty()) plan_.choices.push_back({fields, reason});
 }
 
+void Choices::choose_schedule() {
+  if (is_fixed("schedule") && !schedule_ends(plan_.config)) return;
+  choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+}
+
+double Choices::steps_in(double seconds, double seconds_per_step) const {
+  const double fit = seconds / seconds_per_step;
+  return is_fixed("max_steps") ? std::min(fit, static_cast<double>(request_.config.max_steps)) : fit;
+}
+
 // Evaluations, whose losses show whether the model is overfitting, and checkpoints, which limit what a power failure
 // costs, may take some hundredths of the time: an evaluation as long as ten batches take, or where it comes often, a
 // tenth of the steps since the last one (eval_sample()).
@@ -48,6 +59,8 @@ void Choices::choose_intervals(std::int64_t steps, std::int64_t evaluations) {
 
 void Choices::choose_steps(const WorkTimes& times, const EvalExtent& extent, std::int64_t most, double seconds,
                            const std::string& enough) {
+  check(!is_fixed("max_steps") || request_.config.max_steps > 0,
+        "max_steps: a run that is planned has at least one step; got 0; omit `max_steps`");
   const bool asked = is_fixed("max_steps") && request_.config.max_steps <= most;
   plan_.most_steps = asked ? request_.config.max_steps : most;
   const EvalExtent affordable_extent = affordable(extent, times, request_.seconds);

@@ -60,14 +60,14 @@ void Planner::choose_optimizer() {
   choose(values, is_very_short() ? "of a text this short, higher rates would only learn by heart what counting knows"
                                  : fmt::format("for a width of {} and a vocabulary of {}", c.n_embd,
                                                with_separators(text_.vocabulary)));
-  choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+  choose_schedule();
 }
 
 // A network that reads a text several times would learn it by heart.
 void Planner::choose_dropout() {
   constexpr double kManyPassesOnPrior = 8;  // from which on wide networks have a dropout of 0.2
   const PlannedTokens& tokens = planned_tokens(plan_.config.tokenizer);
-  const double passes = training_seconds() / seconds_per_step_ / steps_per_pass();
+  const double passes = training_steps() / steps_per_pass();
   if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < tokens.few_passes ||
       text_.by_heart)
     return;
@@ -106,7 +106,7 @@ double Planner::most_steps() const {
 
 void Planner::choose_length() {
   const double most = most_steps();
-  const auto estimate = static_cast<std::int64_t>(std::clamp(training_seconds() / seconds_per_step_, 1.0, most));
+  const auto estimate = static_cast<std::int64_t>(std::clamp(training_steps(), 1.0, most));
   choose_intervals(estimate, evaluations(estimate));
   const VocabSizes vocab = random_vocab_sizes(plan_.config, text_.vocabulary);
   const double counting = counting_seconds(plan_.config, text_.tokens);

@@ -41,8 +41,8 @@ class LengthPlanner : Choices {
     const auto most =
         static_cast<std::int64_t>(std::clamp(std::ceil(rule.most_passes / task.epochs(1)), 1.0, kMaxCount));
     // Evaluations, whose time is not known yet, are spaced by a first guess without them.
-    const auto estimate =
-        static_cast<std::int64_t>(std::clamp(request_.seconds / plan_.step.seconds, 1.0, static_cast<double>(most)));
+    const auto estimate = static_cast<std::int64_t>(
+        std::clamp(steps_in(request_.seconds, plan_.step.seconds), 1.0, static_cast<double>(most)));
     // Small data are learned in few steps. An evaluation takes at most a tenth of the time of those before it.
     constexpr std::int64_t kMinStepsBetween = 20, kMaxEvaluations = 10;
     choose_intervals(estimate, std::clamp<std::int64_t>(estimate / kMinStepsBetween, 2, kMaxEvaluations));
@@ -114,7 +114,7 @@ class LengthPlanner : Choices {
   }
 
   void choose_rate() {
-    choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+    choose_schedule();
     if (!request_.has_weights || request_.config.lora_rank > 0) return;
     choose({{"learning_rate", "0.0003"}}, "weights that have learned already need small steps");
   }

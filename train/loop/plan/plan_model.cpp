@@ -57,6 +57,7 @@ void Planner::choose_tokenizer() {
   text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * trained);
   text_.train_characters = static_cast<double>(text.characters) * trained;
   text_.prior = prior_use();
+  if (can_be_taught()) text_.counted_passes = counted_passes();
 }
 
 bool chooses_model(const Config& config) {
@@ -136,18 +137,22 @@ void Planner::choose_model() {
   plan_.by_heart = text_.by_heart;
 }
 
-// A network learns more from counts of the text in many contexts than from reading the text more often, but they take
-// as long as reading it about twice.
-void Planner::consider_teacher(const ShapeChoice& choice) {
-  // Measured with a network of 4 x 64 and at most kParts threads, beyond which counting is not faster. A taught step
-  // takes 1.07 times as long as another. Half of the time for a teacher is better than none.
-  constexpr double kCountedPasses = 2, kTaughtStep = 1.1, kLongestText = 2e6;
+// Measured with a network of 4 x 64 and at most kParts threads, beyond which counting is not faster.
+double Planner::counted_passes() const {
+  constexpr double kCountedPasses = 2;
   constexpr auto kParts = static_cast<double>(HeldOutExpectations::kParts);
-  const double counted = kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
-  const double all = passes(choice, request_.seconds);
-  const bool enough = shape_.recipe == Recipe::prior && text_.train_characters >= kVeryShortText &&
-                      text_.train_tokens <= kLongestText && all >= 2 * counted;
-  if (!is_fixed("teacher") && enough) {
+  return kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
+}
+
+// A network learns more from counts of the text in many contexts than from reading the text more often.
+bool Planner::can_be_taught() const {
+  constexpr double kLongestText = 2e6;
+  return (!is_fixed("teacher") || has_counting_teacher(plan_.config)) && text_.train_characters >= kVeryShortText &&
+         text_.train_tokens <= kLongestText;
+}
+
+void Planner::consider_teacher(const ShapeChoice& choice) {
+  if (!is_fixed("teacher") && choice.taught) {
     Config taught = plan_.config;
     set_list(taught, find_field("teacher"), {std::string(kCountingTeacher)});
     Config shaped = taught;
@@ -157,7 +162,8 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
     record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
   }
   for (const std::string& teacher : plan_.config.teacher) {
-    if (teacher == kCountingTeacher) teacher_seconds_ += request_.seconds * counted / all;
+    if (teacher == kCountingTeacher)
+      teacher_seconds_ += request_.seconds * counted_passes() / passes(choice, request_.seconds);
     if (const auto steps = own_teacher_steps(teacher))
       teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
   }
@@ -210,7 +216,7 @@ void Planner::explain_model(const Plan& before) {
 void Planner::choose_head() {
   constexpr double kMinStepsForTiedHead = 100;  // fewer would go into reaching what counting knows
   if (shape_.recipe != Recipe::prior) return;
-  const bool few = training_seconds() / seconds_per_step_ < kMinStepsForTiedHead || is_very_short();
+  const bool few = training_steps() < kMinStepsForTiedHead || is_very_short();
   if (text_.vocabulary <= kManyTokens || few)
     choose({{"tie_weights", "false"}}, "so that the first step begins with what counting knows");
 }

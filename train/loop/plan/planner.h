@@ -29,6 +29,10 @@ class Choices {
   void record(const std::vector<std::string>& fields, const std::string& reason);
   /// The learning rate for apply_recipe(): measured at widths of 64 and 128, whose products with the rate are equal.
   static double rate_for_width(std::int64_t n_embd);
+  /// The learning rate falls to 0, unless the user has fixed a schedule that does not end.
+  void choose_schedule();
+  /// How many steps fit into a time, or the user's max_steps if these are fewer.
+  double steps_in(double seconds, double seconds_per_step) const;
   /// Evaluations, checkpoints and samples of a run of `steps` steps with `evaluations` evaluations.
   void choose_intervals(std::int64_t steps, std::int64_t evaluations);
   /// At most `most` steps, of which as many as fit into `seconds`; why no more would help is `enough`.
@@ -57,6 +61,7 @@ class Planner : Choices {
  private:
   double steps_per_pass() const;
   double training_seconds() const { return request_.seconds - teacher_seconds_; }
+  double training_steps() const { return steps_in(training_seconds(), seconds_per_step_); }
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
   bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_characters < kVeryShortText; }
   void choose_tokenizer();
@@ -66,6 +71,8 @@ class Planner : Choices {
   void choose_batch();
   void choose_model();
   double passes(const ShapeChoice& choice, double seconds) const;
+  double counted_passes() const;
+  bool can_be_taught() const;
   void consider_teacher(const ShapeChoice& choice);
   std::int64_t memory_bytes(const Config& config) const;
   void explain_model(const Plan& before);

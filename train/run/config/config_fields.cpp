@@ -279,13 +279,17 @@ std::vector<Field> make_fields() {
              "tenth of the training between two evaluations"),
       boolean("early_stop", run, &C::early_stop,
               "stop when the model is overfitting: the validation loss no longer improves but the training loss still "
-              "falls"),
+              "falls")
+          .except("val_fraction", {"0.0"})
+          .off_at("false"),
       number("patience", run, &C::patience, 1, kMaxCount,
              "evaluations without improvement before early_stop ends the run")
-          .only("early_stop", {"true"}),
+          .only("early_stop", {"true"})
+          .except("val_fraction", {"0.0"}),
       boolean("counting", run, &C::counting,
               "measure before training what counting n-grams alone would reach, for comparison")
           .only("task", tasks_where(&TaskRule::predicts_next))
+          .except("val_fraction", {"0.0"})
           .off_at("false"),
       boolean("recompute_blocks", run, &C::recompute_blocks,
               "keep only the input of each block for the backward pass and compute the block again: less memory, more "
