@@ -11,16 +11,16 @@ namespace maki {
 Sampler::Sampler(const Sampling& options) : options_(options) {
   check(std::isfinite(options.temperature) && options.temperature >= 0,
         "temperature: must be finite and at least 0; got {}", options.temperature);
-  check(options.top_k >= 0, "top-k: must be at least 1, or 0 to keep all tokens; got {}", options.top_k);
-  check(options.top_p > 0 && options.top_p <= 1, "top-p: must be in (0, 1]; got {}", options.top_p);
-  check(options.min_p >= 0 && options.min_p <= 1, "min-p: must be in [0, 1]; got {}", options.min_p);
+  check(options.top_k >= 0, "top_k: must be at least 1, or 0 to keep all tokens; got {}", options.top_k);
+  check(options.top_p > 0 && options.top_p <= 1, "top_p: must be in (0, 1]; got {}", options.top_p);
+  check(options.min_p >= 0 && options.min_p <= 1, "min_p: must be in [0, 1]; got {}", options.min_p);
   check(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0,
-        "repetition-penalty: must be finite and greater than 0; got {}", options.repetition_penalty);
-  check(std::isfinite(options.frequency_penalty), "frequency-penalty: must be finite; got {}",
+        "repetition_penalty: must be finite and greater than 0; got {}", options.repetition_penalty);
+  check(std::isfinite(options.frequency_penalty), "frequency_penalty: must be finite; got {}",
         options.frequency_penalty);
-  check(std::isfinite(options.presence_penalty), "presence-penalty: must be finite; got {}", options.presence_penalty);
+  check(std::isfinite(options.presence_penalty), "presence_penalty: must be finite; got {}", options.presence_penalty);
   for (const LogitBias& entry : options.logit_bias)
-    check(std::isfinite(entry.bias), "logit-bias: must be finite; got {} for id {}", entry.bias, entry.id);
+    check(std::isfinite(entry.bias), "logit_bias: must be finite; got {} for id {}", entry.bias, entry.id);
 }
 
 void Sampler::read(const Tensor& logits) {

@@ -122,11 +122,11 @@ TEST_CASE("a bias makes no impossible token possible, and infinite logits stay w
 }
 
 TEST_CASE("transforms with values out of range are refused") {
-  REQUIRE_THROWS_WITH(Sampler({.min_p = 1.5}), ContainsSubstring("min-p: must be in [0, 1]; got 1.5"));
-  REQUIRE_THROWS_WITH(Sampler({.min_p = std::nan("")}), ContainsSubstring("min-p"));
+  REQUIRE_THROWS_WITH(Sampler({.min_p = 1.5}), ContainsSubstring("min_p: must be in [0, 1]; got 1.5"));
+  REQUIRE_THROWS_WITH(Sampler({.min_p = std::nan("")}), ContainsSubstring("min_p"));
   REQUIRE_THROWS_WITH(Sampler({.repetition_penalty = 0}), ContainsSubstring("greater than 0; got 0"));
-  REQUIRE_THROWS_WITH(Sampler({.frequency_penalty = kInfinity}), ContainsSubstring("frequency-penalty"));
-  REQUIRE_THROWS_WITH(Sampler({.presence_penalty = kInfinity}), ContainsSubstring("presence-penalty"));
+  REQUIRE_THROWS_WITH(Sampler({.frequency_penalty = kInfinity}), ContainsSubstring("frequency_penalty"));
+  REQUIRE_THROWS_WITH(Sampler({.presence_penalty = kInfinity}), ContainsSubstring("presence_penalty"));
   REQUIRE_THROWS_WITH(Sampler({.logit_bias = {{3, kInfinity}}}), ContainsSubstring("for id 3"));
   REQUIRE_THROWS_WITH(draws({.logit_bias = {{2, 1}}}, {0, 0}), ContainsSubstring("must be in [0, 2); got 2"));
 }

@@ -37,6 +37,7 @@ std::string describe(const MemoryNeed& need) {
                                                         {"optimizer moments", need.moments},
                                                         {"buffers for other ranks", need.buffers},
                                                         {"activations", need.activations},
+                                                        {"predictions of teachers", need.expected},
                                                         {"memory of the model", need.carried}};
   std::vector<std::string> texts;
   for (const auto& [name, bytes] : parts) {
@@ -96,7 +97,7 @@ void describe_ranks(const Config& config) {
 std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
                                              bool resumed, bool force) {
   std::unique_ptr<TrainableModel> model = trainable_model(config, task);
-  const MemoryNeed need = memory_needed(config, *model, ranks().size());
+  const MemoryNeed need = memory_needed(config, *model, task.vocab_sizes(), ranks().size());
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
       "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),

@@ -7,7 +7,9 @@
 
 namespace maki {
 
-MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, std::int64_t ranks) {
+MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const VocabSizes& vocab,
+                         std::int64_t ranks) {
+  constexpr std::int64_t kExpectedCopies = 2;  // what is expected, and the gradient of the logits
   const ParameterStore& store = trainable.store;
   const std::int64_t size = size_of(store.dtype()), trained = store.trainable().size() * size;
   MemoryNeed need;
@@ -27,12 +29,13 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, std::
     need.collected += bytes - own;
   }
   need.activations = trainable.model->activation_bytes(c.batch_size, c.block_size);
+  if (!c.teacher.empty()) need.expected = kExpectedCopies * c.batch_size * c.block_size * vocab.target * size;
   need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;
 }
 
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks) {
-  return memory_needed(config, TrainableModel(config, vocab), ranks);
+  return memory_needed(config, TrainableModel(config, vocab), vocab, ranks);
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -10,18 +10,22 @@ namespace maki {
 
 /// Peak memory of training, in bytes, of one process or of the rank that needs most. Activations are an estimate: what
 /// the recorded ops of one micro-batch save for backward, plus the gradients that are alive at the same time. What the
-/// model carries from one step to the next exists twice during a step, which can be abandoned. The text, its tokens and
-/// the program itself are not included.
+/// model carries from one step to the next exists twice during a step, which can be abandoned. The text, its tokens,
+/// the weights and counts of teachers and the program itself are not included.
 struct MemoryNeed {
   std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
   std::int64_t values = 0, rounded_values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
+  std::int64_t expected = 0;   ///< what teachers predict of a micro-batch, and the logits that learn it
   std::int64_t buffers = 0;    ///< for what ranks receive
   std::int64_t collected = 0;  ///< moments of the others, which rank 0 has while it saves; not part of the total
 
-  std::int64_t total() const { return values + rounded_values + gradients + moments + activations + carried + buffers; }
+  std::int64_t total() const {
+    return values + rounded_values + gradients + moments + activations + carried + expected + buffers;
+  }
 };
 /// Estimates the memory of a run with this model, on each of so many ranks.
-MemoryNeed memory_needed(const Config& config, const TrainableModel& model, std::int64_t ranks = 1);
+MemoryNeed memory_needed(const Config& config, const TrainableModel& model, const VocabSizes& vocab,
+                         std::int64_t ranks = 1);
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks = 1);
