@@ -102,13 +102,15 @@ TEST_CASE("where a teacher is interrupted does not change what it teaches") {
     noise += "abcdefgh "[(state >> 33) % 9];
   }
   all.corpus = all.folder.write("noise.txt", noise);
-  all.options = all.options + Arguments{"--eval-interval", "1000",    "--checkpoint-interval", "4",
-                                        "--learning-rate", "0.03",    "--val-fraction",        "0.3",
-                                        "--teacher",       "@own:200"};
+  all.options =
+      all.options +
+      Arguments{
+          "--eval-interval", "2000", "--checkpoint-interval", "20",  "--learning-rate", "0.01",     "--n-embd", "32",
+          "--dropout",       "0",    "--val-fraction",        "0.3", "--teacher",       "@own:1000"};
   const std::string own = all.train("own"), run = all.folder / "stopped";
-  if (run_maki(all.command("stopped"), interrupting(run + "/teacher-3", 4)).exit_code == 130)
+  if (run_maki(all.command("stopped"), interrupting(run + "/teacher-3", 20)).exit_code == 130)
     require_ok(run_maki({"train", "--resume", run}));
-  REQUIRE(all.end_of("stopped") == own);
+  REQUIRE((all.end_of("stopped") == own));
 }
 
 TEST_CASE("teachers that a run cannot train are refused: exit 2") {
