@@ -139,7 +139,7 @@ constexpr std::string_view kEventFiles = "events.out.tfevents.";  // how TensorB
 
 void remove_event_files(const std::string& directory) {
   for (const std::string& name : file_names(directory)) {
-    if (name.starts_with(kEventFiles)) posix_file_system().unlink(directory + "/" + name);
+    if (name.starts_with(kEventFiles)) posix_file_system().unlink(fmt::format("{}/{}", directory, name));
   }
 }
 
