@@ -83,7 +83,7 @@ std::optional<int> train_teacher(const Config& teacher, const Task& text, const 
   const std::unique_ptr<Task> task = share_teacher_training(teacher, text);
   Trainer trainer(teacher, *task, trainable_model(teacher, *task), /*initial_values=*/!from, ranks());
   if (from) trainer.restore(*from);
-  // The best checkpoint teaches: an evaluation that an interruption adds would make it, and so the run, another one.
+  // The best checkpoint teaches, and an evaluation that only an interrupted run has could make it another one.
   const SessionEnd end =
       show_session(teacher, trainer, run, {.may_evaluate = [] { return false; }, .resumed = from ? &*from : nullptr});
   return end == SessionEnd::interrupted ? std::optional(say_how_to_continue(taught)) : std::nullopt;

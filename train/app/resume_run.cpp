@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/io/error.h"
+#include "data/io/number.h"
 #include "train/app/arithmetic.h"
 #include "train/app/begun_run.h"
 #include "train/app/describe_run.h"
@@ -103,8 +104,9 @@ int resume_run(const TrainOptions& options) {
   std::unique_ptr<Task> task;
   ResumeOptions resumed{options.flags, options.resume, options.rewarm};
   if (!options.epochs.empty()) {
-    Config config = resumed_config({options.flags, options.resume, options.rewarm, std::int64_t{1} << 30}, run,
-                                   from.state(), ran_on);
+    Config config =
+        resumed_config({options.flags, options.resume, options.rewarm, static_cast<std::int64_t>(kMaxCount)}, run,
+                       from.state(), ran_on);
     task = resumed_task(options, config, from);
     resumed.max_steps = steps_of_epochs(options.epochs, *task);
   }

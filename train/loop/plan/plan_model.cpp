@@ -25,15 +25,6 @@ std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", secon
 
 }  // namespace
 
-// Over the training text, in so many seconds.
-double Planner::passes(const ShapeChoice& choice, double seconds) const {
-  Config config = plan_.config;
-  apply_shape(config, choice.shape, request_);
-  const auto tokens = static_cast<double>(config.block_size * config.batch_size * config.grad_accum);
-  return seconds / choice.step.seconds * tokens * used_share(request_.text, text_.tokens, config.block_size) /
-         text_.train_tokens;
-}
-
 void Planner::choose_tokenizer() {
   const TextFacts& text = request_.text;
   text_.by_heart = text.characters < kMinCharactersToHoldBack && !is_fixed("val_fraction") &&
@@ -162,8 +153,7 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
     record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
   }
   for (const std::string& teacher : plan_.config.teacher) {
-    if (teacher == kCountingTeacher)
-      teacher_seconds_ += request_.seconds * counted_passes() / passes(choice, request_.seconds);
+    if (teacher == kCountingTeacher) teacher_seconds_ += request_.seconds * counted_passes() / choice.passes;
     if (const auto steps = own_teacher_steps(teacher))
       teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
   }

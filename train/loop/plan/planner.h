@@ -70,7 +70,6 @@ class Planner : Choices {
   void choose_tables();
   void choose_batch();
   void choose_model();
-  double passes(const ShapeChoice& choice, double seconds) const;
   double counted_passes() const;
   bool can_be_taught() const;
   void consider_teacher(const ShapeChoice& choice);

@@ -59,9 +59,8 @@ struct Reading {
   bool taught;
 };
 
-// Half of the time for a teacher is better than none. `steps`: how many fit into the time; `used`: used_share().
-Reading reading_of(const Candidate& c, double steps, const LearnedText& text, double used) {
-  const double passes = steps / share_of(c.shape) * used * tokens_per_step(c.config) / text.train_tokens;
+// `passes`: how many there is time for. Half of the time for a teacher is better than none.
+Reading reading_of(const Candidate& c, double passes, const LearnedText& text) {
   if (c.shape.recipe != prior || passes < 2 * text.counted_passes) return {passes, false};
   return {(passes - text.counted_passes) / kTaughtStep, true};
 }
@@ -199,12 +198,13 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer) {
   const VocabSizes vocab = random_vocab_sizes(config, text.vocabulary);
   std::vector<Candidate> list = candidates_for(config, request, vocab, text);
-  const auto reading = [&](const Candidate& c, double seconds_per_step) {
-    const double used = used_share(request.text, text.tokens, c.config.block_size);
-    return reading_of(c, request.seconds / seconds_per_step, text, used);
+  const auto passes = [&](const Candidate& c, double seconds_per_step) {
+    const double steps = request.seconds / seconds_per_step / share_of(c.shape);
+    return steps * tokens_per_step(c.config) * used_share(request.text, text.tokens, c.config.block_size) /
+           text.train_tokens;
   };
   const auto promise = [&](const Candidate& c, double seconds_per_step) {
-    const double tokens = tokens_of(c, reading(c, seconds_per_step), text.train_tokens);
+    const double tokens = tokens_of(c, reading_of(c, passes(c, seconds_per_step), text), text.train_tokens);
     return c.shape.expected_loss(tokens, text.vocabulary, text.train_tokens);
   };
   const auto idle = [&](const Candidate& c) { return promise(c, c.step.idle_seconds); };
@@ -238,7 +238,8 @@ ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const
     if (best == nullptr || now(*of_recipe) < now(*best)) best = of_recipe;
   }
   choice.shape = best->shape;
-  choice.taught = reading(*best, best->step.seconds).taught;
+  choice.passes = passes(*best, best->step.seconds);
+  choice.taught = reading_of(*best, choice.passes, text).taught;
   const double share = share_of(best->shape);
   choice.step = {share * best->step.seconds, share * best->step.idle_seconds};
   choice.expected_loss = now(*best) / shape_table(config, text).counting;

@@ -22,11 +22,12 @@ std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request
 /// on. Heads and width that are not fixed become such that the heads divide the width and n_kv_head the heads.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
 
-/// How much longer a step takes that learns from a teacher of counts.
+/// How much longer a step with teachers takes; measured with counts.
 inline constexpr double kTaughtStep = 1.1;
 
 struct ShapeChoice {
   ModelShape shape;
+  double passes;         ///< over the training text, if all of the time were spent on training
   bool taught;           ///< by counts, which take at most half of the time
   StepTime step;         ///< with n-gram tables, if the recipe has them
   double expected_loss;  ///< divided by the loss of counting n-grams alone; below 1 is better

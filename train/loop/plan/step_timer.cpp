@@ -29,23 +29,25 @@ std::unique_ptr<Task> random_task_to_time(const Config& config, const VocabSizes
   return make_random_task(config, vocab, StepTimer::kTimedSteps * config.grad_accum);
 }
 
-// The first step is a little slower, because it allocates memory, and a long one says enough.
 // This thread takes part in all of the work of a step, and sleeps when it waits for others, so its own CPU time is what
 // a step would take on an idle machine.
 StepTime MeasuredStepTimer::time_step(const Config& config, const VocabSizes& vocab) {
   const std::unique_ptr<Task> task = random_task_to_time(config, vocab);
   Trainer trainer(config, *task, trainable_model(config, *task), /*initial_values=*/true, team_);
-  constexpr double kLongStep = 1;  // seconds
   std::vector<double> clock, own;
-  for (std::int64_t i = 0; i < kTimedSteps && (clock.empty() || clock.front() < kLongStep); ++i) {
+  const auto time_one = [&] {
     const double begin = seconds_of(CLOCK_MONOTONIC), begin_own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     trainer.step();
     clock.push_back(seconds_of(CLOCK_MONOTONIC) - begin);
     own.push_back(seconds_of(CLOCK_THREAD_CPUTIME_ID) - begin_own);
-  }
-  if (clock.size() > 1) {
-    clock.erase(clock.begin());
-    own.erase(own.begin());
+  };
+  // The first step allocates memory, and counts only if it is so long that this makes no difference.
+  constexpr double kLongStep = 1;  // seconds
+  time_one();
+  if (clock.front() < kLongStep) {
+    clock.clear();
+    own.clear();
+    for (std::int64_t i = 1; i < kTimedSteps; ++i) time_one();
   }
   const double seconds = median(clock);
   return {.seconds = seconds, .idle_seconds = std::min(seconds, median(own))};
