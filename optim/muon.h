@@ -3,7 +3,13 @@
 //   arXiv:2502.16982, and in PyTorch's torch.optim.Muon.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "autograd/core/storage.h"
 #include "optim/adam.h"
+#include "optim/newton_schulz.h"
 #include "optim/parameter_optimizer.h"
 
 namespace maki {
@@ -20,9 +26,9 @@ struct MuonOptions {
 /// For each matrix of Parameter::matrices(), [r, c], at its part of the gradient g and with Nesterov momentum:
 ///   m ← momentum · m + (1 − momentum) · g;   u = momentum · m + (1 − momentum) · g;   μ = matrix_factor · lr;
 ///   value ← value · (1 − μ · weight_decay) − μ · √max(1, r/c) · orthogonalized(u),
-/// where g is the gradient times OptimizerStep::grad_scale, and m becomes 0 where |m| < 1e-30 (in float64: 1e-290).
-/// AdamW, with the learning rate of the step, for everything else: vectors, tables and output layers, whose rows belong
-/// to tokens and receive gradients of very different sizes.
+/// with orthogonalized() of optim/newton_schulz.h, where g is the gradient times OptimizerStep::grad_scale, and m
+/// becomes 0 where |m| < 1e-30 (in float64: 1e-290). AdamW, with the learning rate of the step, for everything else:
+/// vectors, tables and output layers, whose rows belong to tokens and receive gradients of very different sizes.
 /// Moments: m as "momentum"; those of AdamW.
 class Muon final : public ParameterOptimizer {
  public:
@@ -33,17 +39,26 @@ class Muon final : public ParameterOptimizer {
   std::vector<MomentSpec> moments_of(const Parameter& parameter) const override;
   bool updates_elements_of(const Parameter& parameter) const override { return parameter.matrices() == 0; }
   void update_parameter(const OptimizerStep& step, ParameterUpdate& p) override;
+  void begin(const OptimizerStep& step, FlatRange range) override;
+  void finish(const OptimizerStep& step) override;
+  std::int64_t bytes_of(const Parameter& parameter, bool one_thread) const;
+
+  /// Matrices of one parameter.
+  struct Matrices {
+    MatrixStack stack;
+    bool decay;
+    Tensor value, gradient, momentum;
+  };
+  template <class T>
+  void update_matrices(const OptimizerStep& step, Matrices& matrices, std::byte* memory, bool one_thread);
 
   MuonOptions options_;
   AdamOptions adam_;
+  // Of the step in progress.
+  bool side_by_side_ = false;
+  std::vector<Matrices> one_by_one_;  // those that are updated side by side, each by one thread, when all are known
+  std::int64_t bytes_per_thread_ = 0;
+  Storage memory_;
 };
-
-/// U Vᵀ of the singular value decomposition U Σ Vᵀ of each of `matrices` matrices that are stacked along the first axis
-/// of x, approximately: five steps X ← a X + (b A + c A²) X, A = X Xᵀ, of a Newton–Schulz iteration that starts with x
-/// divided by its Frobenius norm (at least 1e-7, so that a matrix of zeros stays one). Its coefficients a =
-/// 3.4445, b = −4.7750 and c = 2.0315 are chosen for speed: singular values end between about 0.7 and 1.2. All products
-/// are those of kernels/gemm, as in a recorded op, so the bits do not depend on the number of threads. Throws Error
-/// unless x is [matrices · r, c].
-Tensor orthogonalized(const Tensor& x, std::int64_t matrices = 1);
 
 }  // namespace maki

@@ -84,8 +84,8 @@ class Optimizer {
   /// and clear_gradients() afterwards. A learning rate of 0 changes moments but, if gradients are finite, no values.
   /// Throws Error unless both numbers are finite and not negative and the store is sealed; OutOfMemoryError in the
   /// first step if there is no memory for the moments. Values and moments are then as they were. If an update itself
-  /// has no memory left (Muon, and sums of gradients by rows, need some in every step), OutOfMemoryError leaves a part
-  /// of the parameters updated, and steps() as it was.
+  /// has no memory left (sums of gradients by rows need some in every step), OutOfMemoryError leaves a part of the
+  /// parameters updated, and steps() as it was.
   void step(double learning_rate, double grad_scale = 1);
 
   /// The moments, in the order in which parameters declare them, which never changes. Together with steps() they are

@@ -17,6 +17,7 @@ Tensor& ParameterUpdate::moment(std::string_view name) {
 
 void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
   next_.assign(moments().size(), 0);
+  begin(step, range);
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     for (const auto& parameter : store().parameters()) {
       if (parameter->group() != group) continue;
@@ -40,6 +41,7 @@ void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
       moments_.clear();
     }
   }
+  finish(step);
 }
 
 }  // namespace maki

@@ -201,6 +201,8 @@ TEST_CASE("gemm: arguments that are rejected, and the messages", "[gemm]") {
   REQUIRE(with([](Gemm<float>& g) { g.batch = -1; }).find("must not be negative; got m 5") != std::string::npos);
   REQUIRE(with([&](Gemm<float>& g) { g.derivative = x.data(); }) ==
           "gemm: a derivative needs an activation; got GemmActivation::none");
+  REQUIRE(with([](Gemm<float>& g) { g.upper = true; }) ==
+          "gemm: only a square product without activation and factor has an upper part; got m 5, n 4");
   REQUIRE(with([](Gemm<float>& g) { g.batch = 2; }).find("overlap") != std::string::npos);
   const auto in_batch = [&](std::int64_t stride_c) {
     return with([&](Gemm<float>& g) {

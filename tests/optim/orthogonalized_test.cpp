@@ -1,13 +1,17 @@
 // The orthogonalization of Muon against plain loops.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "autograd/core/parallel.h"
+#include "autograd/core/storage.h"
 #include "autograd/kernels/simd/target.h"
-#include "optim/muon.h"
+#include "optim/newton_schulz.h"
 #include "tests/catch.h"
 #include "tests/tensors.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -98,6 +102,24 @@ TEST_CASE("orthogonalized() follows the iteration in plain loops, on every targe
     require_orthogonalized({5, 6}, 1, 1e15);
   }
   kernels::force_target("");
+}
+
+TEST_CASE("a thread that orthogonalizes alone has the bits of the team, whether it is in a parallel region or not") {
+  const ThreadsScope team(4);
+  for (const auto& [rows, cols] : {std::pair{100, 140}, {140, 100}}) {
+    const Tensor x = random_tensor({rows, cols}, 3, DType::float32), expected = orthogonalized(x);
+    const MatrixStack stack{1, rows, cols};
+    const auto alone = [&] {
+      Tensor own = x.clone();
+      const Storage memory(orthogonalize_bytes<float>(stack, /*one_thread=*/true));
+      const float* const result = orthogonalize(stack, own.data<float>(), memory.data(), /*one_thread=*/true);
+      return std::equal(result, result + own.numel(), expected.data<float>());
+    };
+    REQUIRE(alone());
+    std::array<bool, 4> equal{};
+    parallel_for(4, kMinParallelWork, [&](std::int64_t i) { equal[static_cast<std::size_t>(i)] = alone(); });
+    REQUIRE(std::ranges::count(equal, true) == 4);
+  }
 }
 
 TEST_CASE("orthogonalized() brings singular values close to 1 and keeps what is orthogonal to itself") {

@@ -131,16 +131,20 @@ TEST_CASE(
   REQUIRE(shape.expected_loss(5e5, 64, usual) == shape.expected_loss(4e5, 64, usual));
 }
 
-TEST_CASE("a network reads a text many times, half as many if it is short, and tables hardly more than once") {
-  const auto passes = [](Recipe recipe, double train_tokens) {
+TEST_CASE(
+    "a network reads a text many times, half as many if it is short, twice as many if it is taught, and tables hardly "
+    "more than once") {
+  const auto passes = [](Recipe recipe, double train_tokens, bool taught = false) {
     const ModelShape shape{
         .recipe = recipe, .n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = 64, .curve = {1, 2}};
-    return shape.most_passes(train_tokens);
+    return shape.most_passes(train_tokens, taught);
   };
   for (const Recipe recipe : {Recipe::network, Recipe::prior}) {
     REQUIRE(passes(recipe, kShortText - 1) == 10);
     REQUIRE(passes(recipe, kShortText) == 20);
   }
+  REQUIRE(passes(Recipe::prior, kShortText, /*taught=*/true) == 40);
+  REQUIRE(passes(Recipe::prior, kShortText - 1, /*taught=*/true) == 10);
   REQUIRE(passes(Recipe::tables, kShortText - 1) == 1.3);
   REQUIRE(passes(Recipe::tables, kShortText) == 1);
   REQUIRE(passes(Recipe::network_with_tables, kShortText) == 1.2);

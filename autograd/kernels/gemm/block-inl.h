@@ -143,12 +143,13 @@ void gemm_block(const GemmBlock<T>& g) {
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
     ReadAhead<T> ahead_of_a = read_next_a(g, tiles, t, panels);
-    for (std::int64_t j = 0; j < g.n; j += kPanelColumns) {
+    const std::int64_t first = std::max<std::int64_t>(0, i + g.diagonal) / kPanelColumns * kPanelColumns;
+    for (std::int64_t j = first; j < g.n; j += kPanelColumns) {
       ahead_of_a.some();
       ahead_of_b.some();
       const std::int64_t columns = std::min(kPanelColumns, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
-      set_a_source(g, i, j == 0, columns == g.n, call);
+      set_a_source(g, i, j == first, j + columns == g.n, call);
       set_b_source(g, t == 0, tiles.count == 1, j, call);
       call.c = g.c + i * g.ldc + j;
       call.bias = g.bias != nullptr ? g.bias + j : nullptr;

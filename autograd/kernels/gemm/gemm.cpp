@@ -44,7 +44,7 @@ void run_streamed(const GemmPlan<T>& plan) {
 /// Whether a product that is not streamed runs on the calling thread alone.
 template <class T>
 bool is_serial(const Gemm<T>& g) {
-  return g.m * g.n * g.k * g.batch < kMinParallelMultiplyAdds || omp_in_parallel();
+  return g.one_thread || g.m * g.n * g.k * g.batch < kMinParallelMultiplyAdds || omp_in_parallel();
 }
 
 template <class T>
@@ -73,6 +73,8 @@ void check_product(const Gemm<T>& g) {
         "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = {}; got {}", covered,
         g.stride_c);
   check(g.factor == nullptr || g.activation == GemmActivation::none, "gemm: a factor must come without an activation");
+  check(!g.upper || (g.m == g.n && g.activation == GemmActivation::none && g.factor == nullptr),
+        "gemm: only a square product without activation and factor has an upper part; got m {}, n {}", g.m, g.n);
   const bool has_rounded = g.a.rounded != nullptr || g.b.rounded != nullptr || g.c_rounded != nullptr;
   check(!has_rounded || g.rounds_operands, "gemm: bfloat16 numbers need a product that rounds its operands");
   check(g.c_rounded == nullptr || (g.beta == 0 && g.batch == 1 && !g.a_transposed && g.k <= kMaxRoundedResultDepth),

@@ -84,7 +84,14 @@ struct Gemm {
   bool b_transposed = false;
   T* c = nullptr;
   std::int64_t ldc = 0;
-  int beta = 0;             // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: added to C
+  int beta = 0;  // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: added to C
+  /// Of a square C, only the diagonal and what is right of it are wanted: the rest may be left as it is. So a symmetric
+  /// product takes little more than half of the time. Only without activation and factor. Of a product of the form X Xᵀ
+  /// or Xᵀ X, or of a matrix with symmetric bits by itself, what would be computed left of the diagonal has the bits of
+  /// what is right of it, except on AMX.
+  bool upper = false;
+  /// The calling thread computes it alone, as it does inside a parallel region.
+  bool one_thread = false;
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
   const T* b_packed = nullptr;

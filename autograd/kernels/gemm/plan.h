@@ -262,6 +262,7 @@ struct GemmPlan {
     while (down * across < threads() && (down < tiles || across < panels())) {
       ++(tiles * across >= panels() * down ? down : across);
     }
+    if (product.upper) down = std::clamp<std::int64_t>(2 * threads(), down, tiles);
     while (down * across % threads() != 0 && down * across < 4 * threads() && down < tiles) ++down;
     rows = ceil_div(tiles, down) * tile.rows;
     columns = ceil_div(panels(), across) * tile.columns;

@@ -137,8 +137,10 @@ GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
   const std::int64_t strips = plan_.items > 1 ? 1 : std::min<std::int64_t>(threads(), down);
   const std::int64_t in_item = task % (across * down), strip = ((in_item / across + 1) * strips - 1) / down;
   const std::int64_t begin = down * strip / strips, rows = down * (strip + 1) / strips - begin;
-  const std::int64_t in_strip = in_item - begin * across;
-  return {s.item + task / (across * down), (begin + in_strip % rows) * plan_.rows, in_strip / rows * plan_.columns};
+  const std::int64_t in_strip = in_item - begin * across, row = begin + in_strip % rows;
+  // Of an upper part, the last rows have the least work, so each strip takes rows from both ends.
+  const std::int64_t i = !g_.upper ? row : row % 2 == 0 ? row / 2 : down - 1 - row / 2;
+  return {s.item + task / (across * down), i * plan_.rows, in_strip / rows * plan_.columns};
 }
 
 /// Sets which parts of A and B follow a block of a task that ends before step p of the slab: those of the next chain
@@ -161,6 +163,8 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   GemmBlock<T> block{};
   block.m = std::min(plan_.rows, g_.m - i);
   block.n = std::min(plan_.columns, s.n - j);
+  block.diagonal = g_.upper ? i - (s.j + j) : -block.m;
+  if (block.diagonal >= block.n) return;  // all of it is left of the diagonal
   block.a_transposed = g_.a_transposed;
   block.a_packed = plan_.scheme == GemmScheme::thread_packs_a;
   block.packs_all_a = plan_.packs_all_a();

@@ -92,7 +92,11 @@ std::string Planner::enough_reason() const {
   if (text_.by_heart) return "after so many the text is known by heart";
   if (is_very_short()) return "after so many the model would only learn by heart what counting knows";
   return fmt::format("after {} over a text of this length the model would only learn it by heart",
-                     passes_text(shape_.most_passes(text_.train_tokens)));
+                     passes_text(most_passes()));
+}
+
+double Planner::most_passes() const {
+  return shape_.most_passes(text_.train_tokens, has_counting_teacher(plan_.config));
 }
 
 double Planner::most_steps() const {
@@ -101,7 +105,7 @@ double Planner::most_steps() const {
   constexpr double kStepsOnVeryShortText = 100;
   if (text_.by_heart) return kStepsByHeart;
   if (is_very_short()) return kStepsOnVeryShortText;
-  return std::round(std::clamp(shape_.most_passes(text_.train_tokens) * steps_per_pass(), 1.0, kMaxCount));
+  return std::round(std::clamp(most_passes() * steps_per_pass(), 1.0, kMaxCount));
 }
 
 void Planner::choose_length() {

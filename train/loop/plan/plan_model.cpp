@@ -99,8 +99,7 @@ void Planner::choose_batch() {
   constexpr double kMinSteps = 450;                    // gives that text 4 rows
   constexpr std::int64_t kMinRows = 3, kMaxRows = 12;  // with 2 it has 1.604; 12 are those of the quick start
   const Config& c = plan_.config;
-  const double tokens = shape_.most_passes(text_.train_tokens) * text_.train_tokens / used() /
-                        static_cast<double>(c.block_size * c.grad_accum);
+  const double tokens = most_passes() * text_.train_tokens / used() / static_cast<double>(c.block_size * c.grad_accum);
   const std::int64_t rows =
       std::clamp<std::int64_t>(std::llround(std::min(tokens / kMinSteps, 1e6)), kMinRows, kMaxRows);
   choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMaxRows

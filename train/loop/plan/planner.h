@@ -68,6 +68,7 @@ class Planner : Choices {
   bool can_have_prior(std::int64_t tokens) const;
   PriorUse prior_use() const;
   void choose_tables();
+  double most_passes() const;
   void choose_batch();
   void choose_model();
   double counted_passes() const;

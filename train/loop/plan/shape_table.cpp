@@ -113,11 +113,12 @@ ShapeTable shape_table(const Config& config, const LearnedText& text) {
   return {kCharacterShapes, 1.523};
 }
 
-double ModelShape::most_passes(double train_tokens) const {
+double ModelShape::most_passes(double train_tokens, bool taught) const {
   // N-gram tables learn a text by heart when they read it again. With 1 x 64, the validation loss on tinyshakespeare is
   // 1.564 after one pass, 1.575 after 1.2 and 1.584 after 1.5; on its first 100,000 characters 1.623 after 0.9 passes,
   // 1.603 after 1.3, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the tables does not change that.
   constexpr double kShortTextTablesPasses = 1.3, kTablesPasses = 1, kBothPasses = 1.2, kNetworkPasses = 20;
+  constexpr double kTaughtPasses = 40;
   // A network of 4 x 128 has 1.960 and 1.627 after 10 passes over 88,000 characters of chat and 100,000 of prose, 1.987
   // after 17 and 1.638 after 15.
   constexpr double kShortTextNetworkPasses = 10;
@@ -129,7 +130,10 @@ double ModelShape::most_passes(double train_tokens) const {
   if (recipe == prior && n_embd <= 64)
     return is_short ? kShortTextSmallPasses
                     : std::clamp(train_tokens / kTokensPerSmallPass, kNetworkPasses, kMaxSmallPasses);
-  if (recipe == network || recipe == prior) return is_short ? kShortTextNetworkPasses : kNetworkPasses;
+  if (recipe == network || recipe == prior) {
+    if (is_short) return kShortTextNetworkPasses;
+    return taught ? kTaughtPasses : kNetworkPasses;
+  }
   if (recipe == network_with_tables) return kBothPasses;
   return is_short ? kShortTextTablesPasses : kTablesPasses;
 }

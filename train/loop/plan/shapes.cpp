@@ -73,7 +73,7 @@ double tokens_of(const Candidate& c, const Reading& reading, double train_tokens
   constexpr double kUsefulRepetitions = 2.35;  // reading a text for ever is worth 3.35 passes over new ones
   constexpr double kUsefulTaughtRepetitions = 8;
   const double useful = reading.taught ? kUsefulTaughtRepetitions : kUsefulRepetitions;
-  const double passes = std::min(c.shape.most_passes(train_tokens), reading.passes);
+  const double passes = std::min(c.shape.most_passes(train_tokens, reading.taught), reading.passes);
   if (passes <= 1) return passes * train_tokens;
   return train_tokens * (1 + useful * (1 - std::exp((1 - passes) / useful)));
 }
