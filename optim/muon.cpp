@@ -6,13 +6,14 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
 
 namespace maki {
 namespace {
 
-// Matrices of at most so many elements are updated side by side, each by one thread, if there are so many for each
-// thread. Against both threads of two cores with AVX2 at one after the other, 128 × 128 takes 0.6 to 0.7 times as long,
-// 128 × 512 0.8, 384 × 384 0.9 and 768 × 768 as long.
+// Matrices of at most this size are updated side by side, each by one thread, if there are enough of them. Against both
+// threads of two cores with AVX2 at one after the other, 128 × 128 takes 0.6 to 0.7 times as long, 128 × 512 0.8, 384 ×
+// 384 0.9 and 768 × 768 as long.
 constexpr std::int64_t kMostElementsOfOneThread = std::int64_t{1} << 18, kLeastMatricesPerThread = 4;
 
 // A momentum below this becomes 0 instead of subnormal; the bounds are those of kernels/optimizer.cpp.
@@ -24,7 +25,7 @@ bool suits_one_thread(const Parameter& p) {
   return matrices > 0 && elements > 0 && elements / matrices <= kMostElementsOfOneThread;
 }
 
-// Of the updates of a stack, in whole cache lines.
+// Bytes of u for a stack, in whole cache lines.
 template <class T>
 std::int64_t updates_bytes(const MatrixStack& s) {
   return ceil_div(s.count * s.elements() * std::int64_t{sizeof(T)}, 64) * 64;
@@ -74,15 +75,31 @@ std::vector<MomentSpec> Muon::moments_of(const Parameter& parameter) const {
   return {{"exp_avg", shape}, {"exp_avg_sq", shape, false}};
 }
 
-// What update_matrices() needs for all matrices of a parameter or, on one thread, for one of them.
-std::int64_t Muon::bytes_of(const Parameter& parameter, bool one_thread) const {
-  MatrixStack stack = stack_of(parameter.shape(), parameter.matrices());
-  if (one_thread) stack.count = 1;
-  std::int64_t bytes = 0;
-  dispatch(store().dtype(),
-           [&]<class T>() { bytes = updates_bytes<T>(stack) + orthogonalize_bytes<T>(stack, one_thread); });
-  return bytes;
+std::int64_t Muon::Way::bytes() const { return std::max(team_bytes, workers(small) * thread_bytes); }
+
+Muon::Way Muon::way_of(FlatRange range) const {
+  const auto each = [&](const auto& body) {
+    for (const auto& p : store().parameters()) {
+      const bool in_range = p->offset() >= range.begin && p->offset() < range.end;
+      if (p->trainable() && p->matrices() > 0 && p->shape().numel() > 0 && in_range) body(*p);
+    }
+  };
+  Way way;
+  each([&](const Parameter& p) { way.small += suits_one_thread(p) ? p.matrices() : 0; });
+  if (way.small < kLeastMatricesPerThread * threads()) way.small = 0;
+  each([&](const Parameter& p) {
+    const bool one_thread = way.small > 0 && suits_one_thread(p);
+    MatrixStack stack = stack_of(p.shape(), p.matrices());
+    if (one_thread) stack.count = 1;
+    std::int64_t& most = one_thread ? way.thread_bytes : way.team_bytes;
+    dispatch(store().dtype(), [&]<class T>() {
+      most = std::max(most, updates_bytes<T>(stack) + orthogonalize_bytes<T>(stack, one_thread));
+    });
+  });
+  return way;
 }
+
+std::int64_t Muon::update_bytes() const { return way_of(store().trainable()).bytes(); }
 
 template <class T>
 void Muon::update_matrices(const OptimizerStep& step, Matrices& matrices, std::byte* memory, bool one_thread) {
@@ -95,25 +112,12 @@ void Muon::update_matrices(const OptimizerStep& step, Matrices& matrices, std::b
   apply(keep, rate * size, orthogonalize(s, u, memory + updates_bytes<T>(s), one_thread), matrices.value);
 }
 
-void Muon::begin(const OptimizerStep&, FlatRange range) {
-  const auto each = [&](const auto& body) {
-    for (const auto& p : store().parameters()) {
-      const bool in_range = p->offset() >= range.begin && p->offset() < range.end;
-      if (p->trainable() && p->matrices() > 0 && p->shape().numel() > 0 && in_range) body(*p);
-    }
-  };
-  std::int64_t small = 0, most = 0;
-  each([&](const Parameter& p) { small += suits_one_thread(p) ? p.matrices() : 0; });
-  side_by_side_ = small >= kLeastMatricesPerThread * threads();
-  bytes_per_thread_ = 0;
-  each([&](const Parameter& p) {
-    const bool one_thread = side_by_side_ && suits_one_thread(p);
-    std::int64_t& bytes = one_thread ? bytes_per_thread_ : most;
-    bytes = std::max(bytes, bytes_of(p, one_thread));
-  });
-  one_by_one_.clear();
-  one_by_one_.reserve(static_cast<std::size_t>(side_by_side_ ? small : 0));
-  memory_ = Storage(std::max(most, workers(small) * bytes_per_thread_));
+void Muon::begin(FlatRange range) {
+  kernels::require_target();  // before the parallel region
+  way_ = way_of(range);
+  small_.clear();
+  small_.reserve(static_cast<std::size_t>(way_.small));
+  memory_ = Storage(way_.bytes());
 }
 
 void Muon::update_parameter(const OptimizerStep& step, ParameterUpdate& p) {
@@ -123,25 +127,25 @@ void Muon::update_parameter(const OptimizerStep& step, ParameterUpdate& p) {
   }
   if (p.value.numel() == 0) return;
   Matrices all{stack_of(p.value.shape(), p.parameter.matrices()), p.decay(), p.value, p.gradient, p.moment("momentum")};
-  if (!side_by_side_ || !suits_one_thread(p.parameter)) {
+  if (way_.small == 0 || !suits_one_thread(p.parameter)) {
     dispatch(p.value.dtype(), [&]<class T>() { update_matrices<T>(step, all, memory_.data(), /*one_thread=*/false); });
     return;
   }
   const MatrixStack one{1, all.stack.rows, all.stack.cols};
   for (std::int64_t i = 0; i < all.stack.count; ++i) {
     const auto part = [&](const Tensor& x) { return x.slice_flat(i * one.elements(), Shape{one.rows, one.cols}); };
-    one_by_one_.push_back({one, all.decay, part(all.value), part(all.gradient), part(all.momentum)});
+    small_.push_back({one, all.decay, part(all.value), part(all.gradient), part(all.momentum)});
   }
 }
 
 void Muon::finish(const OptimizerStep& step) {
   dispatch(store().dtype(), [&]<class T>() {
-    parallel_for(std::ssize(one_by_one_), kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {
-      update_matrices<T>(step, one_by_one_[static_cast<std::size_t>(i)], memory_.data() + worker * bytes_per_thread_,
+    parallel_for(std::ssize(small_), kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {
+      update_matrices<T>(step, small_[static_cast<std::size_t>(i)], memory_.data() + worker * way_.thread_bytes,
                          /*one_thread=*/true);
     });
   });
-  one_by_one_.clear();
+  small_.clear();
   memory_ = {};
 }
 

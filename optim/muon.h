@@ -34,14 +34,21 @@ class Muon final : public ParameterOptimizer {
  public:
   /// Throws Error for options that are out of range.
   explicit Muon(ParameterStore& store, const MuonOptions& options = {});
+  std::int64_t update_bytes() const override;
 
  private:
   std::vector<MomentSpec> moments_of(const Parameter& parameter) const override;
   bool updates_elements_of(const Parameter& parameter) const override { return parameter.matrices() == 0; }
   void update_parameter(const OptimizerStep& step, ParameterUpdate& p) override;
-  void begin(const OptimizerStep& step, FlatRange range) override;
+  void begin(FlatRange range) override;
   void finish(const OptimizerStep& step) override;
-  std::int64_t bytes_of(const Parameter& parameter, bool one_thread) const;
+  /// How the matrices in a range are updated, and the memory that this takes.
+  struct Way {
+    std::int64_t small = 0;  ///< number of matrices that are updated side by side, each by one thread
+    std::int64_t thread_bytes = 0, team_bytes = 0;
+    std::int64_t bytes() const;
+  };
+  Way way_of(FlatRange range) const;
 
   /// Matrices of one parameter.
   struct Matrices {
@@ -55,10 +62,9 @@ class Muon final : public ParameterOptimizer {
   MuonOptions options_;
   AdamOptions adam_;
   // Of the step in progress.
-  bool side_by_side_ = false;
-  std::vector<Matrices> one_by_one_;  // those that are updated side by side, each by one thread, when all are known
-  std::int64_t bytes_per_thread_ = 0;
+  Way way_;
   Storage memory_;
+  std::vector<Matrices> small_;
 };
 
 }  // namespace maki

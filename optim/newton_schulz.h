@@ -18,7 +18,7 @@ struct MatrixStack {
   std::int64_t side() const { return std::min(rows, cols); }
 };
 
-/// Bytes of memory that orthogonalize() needs.
+/// Bytes of memory that orthogonalize() needs. Without `one_thread` they depend on threads().
 template <class T>
 std::int64_t orthogonalize_bytes(const MatrixStack& s, bool one_thread);
 
@@ -27,9 +27,9 @@ std::int64_t orthogonalize_bytes(const MatrixStack& s, bool one_thread);
 /// 1e-7, so that a matrix of zeros stays one); Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/. Its
 /// coefficients a = 3.4445, b = −4.7750 and c = 2.0315 are chosen for speed: singular values end between about 0.7 and
 /// 1.2. All products are those of kernels/gemm, as in a recorded op, so the bits do not depend on the number of
-/// threads. With `one_thread` the caller computes them alone; inside a parallel region, pass it.
-/// Overwrites x and the memory, which has orthogonalize_bytes() bytes, aligned to 64, and returns where the
-/// result is, in one of them.
+/// threads. With `one_thread` the products run on the calling thread alone, so that its memory suffices inside a
+/// parallel region and outside. Overwrites x and the memory, which has orthogonalize_bytes() bytes, aligned to 64, and
+/// returns where the result is, in one of them.
 template <class T>
 T* orthogonalize(const MatrixStack& s, T* x, std::byte* memory, bool one_thread);
 

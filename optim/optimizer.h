@@ -83,9 +83,9 @@ class Optimizer {
   /// written count as zero. Weight decay applies to ParamGroup::decay only. Calls mark_changed() of the store before,
   /// and clear_gradients() afterwards. A learning rate of 0 changes moments but, if gradients are finite, no values.
   /// Throws Error unless both numbers are finite and not negative and the store is sealed; OutOfMemoryError in the
-  /// first step if there is no memory for the moments. Values and moments are then as they were. If an update itself
-  /// has no memory left (sums of gradients by rows need some in every step), OutOfMemoryError leaves a part of the
-  /// parameters updated, and steps() as it was.
+  /// first step if there is no memory for the moments, and in any step for update_bytes(). Values and moments are then
+  /// as they were, unless the shard has several ranges. If an update itself has no memory left (sums of gradients by
+  /// rows need some in every step), OutOfMemoryError leaves a part of the parameters updated, and steps() as it was.
   void step(double learning_rate, double grad_scale = 1);
 
   /// The moments, in the order in which parameters declare them, which never changes. Together with steps() they are
@@ -112,6 +112,9 @@ class Optimizer {
   void drop_other_shards();
   /// The elements of a moment's values that belong to parameters in a range of the flat values.
   static FlatRange part_of(const MomentLayout& moment, FlatRange range);
+
+  /// The most memory that an update takes beside values, gradients and moments.
+  virtual std::int64_t update_bytes() const { return 0; }
 
   /// The learning rate of ParamGroup::rows, relative to that of the others; initially 1. Throws Error unless it is
   /// finite and not negative.

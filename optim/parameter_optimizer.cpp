@@ -17,7 +17,7 @@ Tensor& ParameterUpdate::moment(std::string_view name) {
 
 void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
   next_.assign(moments().size(), 0);
-  begin(step, range);
+  begin(range);
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     for (const auto& parameter : store().parameters()) {
       if (parameter->group() != group) continue;

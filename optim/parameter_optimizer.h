@@ -41,8 +41,8 @@ class ParameterOptimizer : public Optimizer {
   /// on the calling thread.
   virtual void update_parameter(const OptimizerStep& step, ParameterUpdate& parameter) = 0;
   /// Called before the first parameter of a range is updated and after the last one, for rules that update several at
-  /// once, or need memory: if begin() throws, nothing has changed.
-  virtual void begin(const OptimizerStep& /*step*/, FlatRange /*range*/) {}
+  /// once, or need memory: if begin() throws, nothing of the range has changed.
+  virtual void begin(FlatRange /*range*/) {}
   virtual void finish(const OptimizerStep& /*step*/) {}
   bool updates_elements_of(const Parameter&) const override { return false; }
 

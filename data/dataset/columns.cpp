@@ -25,12 +25,33 @@ bool is_header_word(std::string_view cell) {
   return std::ranges::find(kHeaderWords, word) != kHeaderWords.end();
 }
 
-// A label of a header occurs nowhere else; a pair that reads like one may be a translation, so both sides must.
-bool is_header(const std::vector<LinePair>& lines, PairKind kind) {
-  const auto& [source, target] = lines.front();
-  if (kind == PairKind::translation) return source != target && is_header_word(source) && is_header_word(target);
-  if (!is_header_word(source) && !is_header_word(target)) return false;
-  return std::ranges::count(lines, target, &LinePair::target) == 1;
+// A pair that reads like a header may be a translation, so both sides must.
+bool reads_like_header(const LinePair& line, PairKind kind) {
+  const bool source = is_header_word(line.source), target = is_header_word(line.target);
+  return kind == PairKind::translation ? source && target && line.source != line.target : source || target;
+}
+
+// A label of a header occurs nowhere else than in headers.
+bool is_header(const LinePair& line, const std::vector<LinePair>& lines, PairKind kind,
+               const std::vector<FileOfLines>& files) {
+  if (!reads_like_header(line, kind)) return false;
+  if (kind == PairKind::translation) return true;
+  const auto is_alike = [&](const FileOfLines& file) {
+    const LinePair& first = lines[file.first];
+    return first.target == line.target && reads_like_header(first, kind);
+  };
+  return std::ranges::count(lines, line.target, &LinePair::target) == std::ranges::count_if(files, is_alike);
+}
+
+void refuse_headers(const std::vector<LinePair>& lines, PairKind kind, const std::vector<FileOfLines>& files) {
+  for (const auto& [name, first] : files) {
+    const LinePair& line = lines[first];
+    check<CorpusError>(
+        !is_header(line, lines, kind, files),
+        "{}: line 1 reads like a header ({}, {}), which would be learned like any other line; remove it with: "
+        "tail -n +2 {} > ROWS, or if it is none, move it below another line",
+        name, truncate_for_message(line.source), truncate_for_message(line.target), shell_quote(name));
+  }
 }
 
 std::size_t distinct(const std::vector<LinePair>& lines, std::string_view LinePair::*side) {
@@ -41,18 +62,15 @@ std::size_t distinct(const std::vector<LinePair>& lines, std::string_view LinePa
 
 }  // namespace
 
-void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::string& name) {
+void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::vector<FileOfLines>& files) {
   constexpr std::size_t kMinLinesToJudge = 10;  // labels of fewer lines may all differ by chance
   // Columns seem to be swapped where most labels differ and a text has at least this many on average: real texts rarely
   // repeat.
   constexpr std::size_t kLabelsPerTextIfSwapped = 4;
   if (lines.size() < 2) return;
-  check<CorpusError>(
-      !is_header(lines, kind),
-      "{}: line 1 reads like a header ({}, {}), which would be learned like any other line; remove it with: "
-      "tail -n +2 {} > ROWS, or if it is none, move it below another line",
-      name, truncate_for_message(lines[0].source), truncate_for_message(lines[0].target), shell_quote(name));
+  refuse_headers(lines, kind, files);
   if (kind == PairKind::translation || lines.size() < kMinLinesToJudge) return;
+  const std::string& name = files.front().name;
   const std::size_t texts = distinct(lines, &LinePair::source), labels = distinct(lines, &LinePair::target);
   check<CorpusError>(
       labels * 2 <= lines.size() || texts * kLabelsPerTextIfSwapped > labels,

@@ -130,13 +130,18 @@ std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind) {
   const std::vector<std::string>& sources = corpus.sources;
   const auto name = [&](std::size_t i) { return file_name(corpus, i); };
   std::vector<LinePair> pairs;
+  std::vector<FileOfLines> files;
   if (texts.size() == 1 ? sources.size() <= 1 : std::ranges::all_of(texts, is_tsv)) {
-    for (std::size_t i = 0; i < texts.size(); ++i) append_tsv(pairs, name(i), texts[i], kind);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      files.push_back({name(i), pairs.size()});
+      append_tsv(pairs, name(i), texts[i], kind);
+    }
   } else {
     require_parallel(texts.size(), sources, words_of(kind));
+    files.push_back({name(0), 0});
     pairs = read_parallel({name(0), name(1)}, texts, words_of(kind));
   }
-  check_columns(pairs, kind, name(0));
+  check_columns(pairs, kind, files);
   return pairs;
 }
 
@@ -216,7 +221,9 @@ PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) 
   PairEncoder encoder(corpus, options, data);
   data.train = encoder.encode(pairs, 0, train);
   data.val = encoder.encode(pairs, train, count);
-  for (std::int64_t i = train; i < count; ++i) data.val_targets.emplace_back(pairs[static_cast<std::size_t>(i)].target);
+  const Normalization form = data.tokenizers.target->normalization();
+  for (std::int64_t i = train; i < count; ++i)
+    data.val_targets.push_back(normalize(pairs[static_cast<std::size_t>(i)].target, form));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
   return data;

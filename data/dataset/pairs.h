@@ -75,10 +75,12 @@ struct PairTokenizers {
 struct PairDataset {
   PairTokenizers tokenizers;
   TokenPairs train, val;
-  std::vector<std::string> val_targets;  ///< the target lines of `val`, as they are in the corpus
-  std::int64_t unknown = 0;              ///< characters that a vocabulary lacks, and that were left out or replaced
-  std::string corpus_hash;               ///< Corpus::hash
-  std::int64_t characters = 0;           ///< of the whole corpus
+  /// The target lines of `val`, normalized as the target tokenizer does it: a model can write no others. Unlike in the
+  /// tokens, characters that the vocabulary lacks are there.
+  std::vector<std::string> val_targets;
+  std::int64_t unknown = 0;     ///< characters that a vocabulary lacks, and that were left out or replaced
+  std::string corpus_hash;      ///< Corpus::hash
+  std::int64_t characters = 0;  ///< of the whole corpus
 };
 
 struct PairOptions {

@@ -8,8 +8,11 @@
 #include "autograd/core/check.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/json_members.h"
 #include "data/tokenizer/tokenizer.h"
+#include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
 namespace {
@@ -87,12 +90,25 @@ struct Named {
   }
 };
 
+// The text by which a tokenizer.json names a token: an added one by itself, all others of bytes in the characters of
+// GPT-2.
+std::string name_of(const Tokenizer& tokenizer, std::int32_t id) {
+  const BpeParts* const parts = tokenizer.bpe_parts();
+  const bool added = parts != nullptr && is_added(parts->added, id);
+  const std::string_view bytes = tokenizer.bytes(id);
+  return is_byte_level(tokenizer) && !added ? to_byte_characters(bytes) : std::string(bytes);
+}
+
 std::int32_t find_token(const Tokenizer& tokenizer, const std::string& text, const fs::path& folder) {
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (tokenizer.bytes(id) == text) return id;
+  for (const bool by_name : {true, false}) {  // some files name a token by its bytes
+    for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+      if ((by_name ? name_of(tokenizer, id) : tokenizer.bytes(id)) == text) return id;
+    }
   }
-  fail<CorpusError>("{}: the special token {} must be in the vocabulary, which lacks it; add it, or remove its role",
-                    (folder / kConfig).string(), truncate_for_message(text));
+  fail<CorpusError>(
+      "{}: the special token {} of {} or {} must be in the vocabulary, which lacks it; add it, or remove "
+      "its role",
+      folder.string(), truncate_for_message(text), kConfig, kRoles);
 }
 
 std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
@@ -118,10 +134,10 @@ nlohmann::ordered_json special_tokens(const Tokenizer& tokenizer) {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
   const std::map<std::string, std::int32_t> roles = complete_use(tokenizer).roles;
   for (const char* const role : kTokenRoles) {
-    if (const auto found = roles.find(role); found != roles.end()) j[role] = tokenizer.bytes(found->second);
+    if (const auto found = roles.find(role); found != roles.end()) j[role] = name_of(tokenizer, found->second);
   }
   for (const std::int32_t id : tokenizer.use().additional)
-    j["additional_special_tokens"].push_back(tokenizer.bytes(id));
+    j["additional_special_tokens"].push_back(name_of(tokenizer, id));
   return j;
 }
 

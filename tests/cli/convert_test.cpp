@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/every_kind.h"
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 
@@ -103,6 +104,39 @@ TEST_CASE("every format is written, and lists its files as JSON") {
   const Finished imported = require_ok(run_maki({"import", folder / "llm.c", "--out", folder / "c", "--json"}));
   REQUIRE(nlohmann::json::parse(imported.out).at("tokenizer") == "char");
   REQUIRE(generated_text(folder / "c") == generated_text(run));
+}
+
+TEST_CASE("a run of every kind that is exported as a run is opened and evaluated as it is") {
+  for (const SmallKind& kind : every_kind()) {
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    const std::string corpus = folder.write("corpus.txt", kind.corpus_text), run = folder / "run", out = folder / "out",
+                      other = folder.write("other.txt", kind.corpus_text);
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kind.options));
+    require_ok(run_maki({"export", run, "--format", "maki", "--out", out}));
+    require_ok(run_maki({"inspect", out, "--verify"}));
+    const auto loss_of = [&](const std::string& of) {
+      return nlohmann::json::parse(require_ok(run_maki({"eval", of, other, "--json"})).out).at("val_loss");
+    };
+    REQUIRE(loss_of(out) == loss_of(run));
+  }
+}
+
+TEST_CASE("characters of which one ends a text learn documents, and the checkpoints are opened") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder), again = folder / "again", tuned = folder / "tuned";
+  require_ok(run_maki({"export", run, "--format", "hf", "--out", folder / "hf"}));
+  folder.write("hf/generation_config.json", R"({"eos_token_id": 3})");
+  require_ok(run_maki({"import", folder / "hf", "--out", again}));
+  std::string lines;
+  for (std::size_t i = 0; i < 20; ++i)
+    lines += nlohmann::json{{"text", small_text().substr(100 * i, 90)}}.dump() + "\n";
+  require_ok(run_maki({"train", folder.write("documents.jsonl", lines), "--json-field", "text", "--init-from", again,
+                       "--out", tuned, "--max-steps", "2"}));
+  require_ok(run_maki({"inspect", tuned, "--verify"}));
+  generated_text(tuned);
+  require_refused(run_maki({"export", tuned, "--format", "gguf", "--gelu-as-tanh", "--out", folder / "gguf"}), 2,
+                  {"begin or end texts"});
 }
 
 TEST_CASE("safetensors takes any model, and other formats refuse what they cannot express, and leave no file") {

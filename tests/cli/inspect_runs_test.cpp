@@ -83,6 +83,9 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   const nlohmann::json facts = nlohmann::json::parse(run_maki({"inspect", a, b, "--json"}).out);
   REQUIRE(facts["differences"] == nlohmann::json{"n_layer", "seed"});
   REQUIRE(facts["runs"][1]["config"]["seed"] == 7);
+  const std::string tuned = train_run(folder, "tuned", {"--init-from", a});
+  REQUIRE(nlohmann::json::parse(run_maki({"inspect", a, tuned, "--json"}).out)["differences"] ==
+          nlohmann::json{"init_from"});
   require_refused(run_maki({"inspect", a, b, "--csv"}), 2, {"--csv", "single"});
   require_refused(run_maki({"inspect", a, "--csv", "--json"}), 2, {"--csv and --json", "use only one of them"});
   require_refused(run_maki({"inspect", a, folder / "none"}), 2, {"none"});

@@ -149,7 +149,7 @@ TEST_CASE("an interactive session has no other prompts, and no model that transl
                   "--overflow=stop", "--top-k=2", "--frequency-penalty=1", "--presence-penalty=1"}),
         2,
         {"generate: --samples, --temperature, --top-k, --top-p, --frequency-penalty, --presence-penalty, --seed, "
-         "--stop, --overflow, --adapt does not apply"});
+         "--stop, --overflow, --adapt do not apply"});
     require_refused(run_maki({"generate", path, "--prompts=x"}), 2, {"generate: --prompts does not apply"});
   }
 }

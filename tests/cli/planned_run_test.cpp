@@ -127,6 +127,18 @@ TEST_CASE("plan shows what train would choose for every kind of model") {
   }
 }
 
+TEST_CASE("plan makes tokens of columns as train does") {
+  const TemporaryFolder folder;
+  // A word that occurs once is spelled, with the space that is put before each line, and this text has no other space.
+  const std::string pairs = folder.write("pairs.tsv", "ab\tba\ncd\tdc\nabc\tcba\nda\tad\n");
+  const Arguments options = {pairs, "--model", "seq2seq", "--tokenizer", "word", "--threads", "1"};
+  const Arguments plan = Arguments{"plan"} + options + Arguments{"--minutes", "0.05", "--json"};
+  const auto facts = nlohmann::json::parse(require_ok(run_maki(plan)).out);
+  REQUIRE_FALSE(facts.at("fields").contains("tokenizer"));
+  REQUIRE(facts.at("fields").at("max_steps").get<int>() >= 1);
+  require_ok(run_maki(Arguments{"train"} + options + Arguments{"--out", folder / "run", "--max-steps", "1"}));
+}
+
 TEST_CASE("a plan for several ranks shows what each of them has, and how many pay") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

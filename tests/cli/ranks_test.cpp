@@ -277,6 +277,16 @@ TEST_CASE("ranks: options of the model, the optimizer and the numbers give the b
   }
 }
 
+TEST_CASE("ranks: each has the number of threads that was given, new and resumed") {
+  if (!has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  // A rank that took the number of its environment would refuse it.
+  const RunOptions many = on_ranks(3, "test $rank = 0 || export OMP_NUM_THREADS=40000");
+  require_ok(run_maki(new_run(corpus, run, kSmall), many));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "14"}, many));
+}
+
 TEST_CASE("ranks: a time limit is planned for all of them, and other numbers of ranks go on with that plan") {
   if (!has_mpi()) return;
   const TemporaryFolder folder;

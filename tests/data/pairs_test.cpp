@@ -1,6 +1,7 @@
 // Parallel text: what is read from one file or two, and the errors, which name file, line, pair and remedy.
 #include "data/dataset/pairs.h"
 
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include "tests/catch.h"
@@ -100,6 +101,29 @@ TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and 
   Corpus csv = pair_corpus({"a,x\nb,y\n"});
   csv.files = {"pairs.csv"};
   require_refused([&] { read_pairs(csv, PairKind::labels); }, {"pairs.csv: line 1", "its label", "from CSV: python3"});
+}
+
+TEST_CASE("a header is found in each of several files, of which all may have the same") {
+  const auto count = [](const std::vector<std::string>& texts, PairKind kind) {
+    return read_pairs(pair_corpus(texts), kind).size();
+  };
+  const std::string rows = "fine\tgood\nawful\tbad\n", header = "text\tlabel\n", table = header + rows;
+  const auto labels = [&](const std::vector<std::string>& texts) { return count(texts, PairKind::labels); };
+  require_refused([&] { labels({table, table}); }, {"first.txt: line 1 reads like a header (text, label)"});
+  require_refused([&] { labels({table, rows}); }, {"first.txt: line 1 reads like a header"});
+  require_refused([&] { labels({rows, table}); }, {"second.txt: line 1 reads like a header", "tail -n +2"});
+  require_refused([&] { labels({rows, rows, table}); }, {"third.txt: line 1 reads like a header"});
+  require_refused([&] { labels({"review\tlabel\n", table}); }, {"first.txt: line 1", "(review, label)"});
+  // The label of another line is none of a header, and a header is the first line of its file.
+  REQUIRE(labels({table, table + "so so\tlabel\n"}) == 7);
+  REQUIRE(labels({"text\tgood\n", "fine\tgood\n"}) == 2);
+  REQUIRE(labels({rows + header, rows}) == 5);
+
+  const auto pairs = [&](const std::vector<std::string>& texts) { return count(texts, PairKind::translation); };
+  const std::string columns = "source\ttarget\na\tx\n";
+  require_refused([&] { pairs({columns, columns}); }, {"first.txt: line 1 reads like a header (source, target)"});
+  require_refused([&] { pairs({"b\ty\n", columns}); }, {"second.txt: line 1 reads like a header"});
+  REQUIRE(pairs({"b\ty\nsource\ttarget\n", "a\tx\n"}) == 3);
 }
 
 TEST_CASE("parallel files with different numbers of lines are both named, with both numbers") {
@@ -245,6 +269,22 @@ TEST_CASE("the last pairs are for validation: at least one, and never all") {
   REQUIRE(whole.train.size() == 0);
   REQUIRE(whole.val.size() == 2);
   REQUIRE(whole.val_targets == std::vector<std::string>{"w", "x y"});
+}
+
+TEST_CASE("the targets that translations are compared with are normalized, because a model can write no others") {
+  const std::string written = "cafe\u0301 \uFB01", normalized = "caf\u00e9 fi";
+  const Corpus corpus = pair_corpus({fmt::format("a\tx\nb\t{}\n", written)});
+  PairOptions options = options_for(0.5, 10);
+  REQUIRE(make_pair_dataset(corpus, options).val_targets == std::vector{written});
+  options.tokenizer_options.normalization = Normalization::nfkc;
+  const PairDataset data = make_pair_dataset(corpus, options);
+  REQUIRE(data.val_targets == std::vector{normalized});
+  REQUIRE(data.tokenizers.target->decode_line(data.val.target(0)) == normalized);
+  // What counts is the tokenizer of the model, as where it is evaluated on another text.
+  PairOptions whole = options_for(0, 10);
+  whole.validate_all = true;
+  whole.tokenizers = data.tokenizers;
+  REQUIRE(make_pair_dataset(corpus, whole).val_targets == std::vector<std::string>{"x", normalized});
 }
 
 TEST_CASE("a dataset gives back every line that it was made from") {

@@ -73,6 +73,20 @@ TEST_CASE("roles and chat templates beside a tokenizer are read, saved and writt
   REQUIRE(plain->hash() != tokenizer->hash());
 }
 
+TEST_CASE("a role of an ordinary token is written, and read, by the name that the vocabulary has for it") {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", chat_vocabulary().dump());
+  for (const char* const name : {"Ċ", "\n"}) {
+    folder.write("tokenizer_config.json", json{{"eos_token", name}, {"pad_token", "zz"}}.dump());
+    require_refused([&] { read_tokenizer(folder.path()); }, {"zz", "tokenizer_config.json"});
+    folder.write("tokenizer_config.json", json{{"eos_token", name}}.dump());
+    const auto tokenizer = read_tokenizer(folder / "tokenizer.json");
+    REQUIRE(tokenizer->ends() == Ids{'\n'});
+    REQUIRE(json::parse(tokenizer_config_json(*tokenizer, 16)).at("eos_token") == "Ċ");
+    REQUIRE(json::parse(special_tokens_map_json(*tokenizer)).at("eos_token") == "Ċ");
+  }
+}
+
 TEST_CASE("several chat templates, and one in a file of its own") {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", chat_vocabulary().dump());

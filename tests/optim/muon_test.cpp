@@ -16,7 +16,8 @@ using namespace maki::tests;
 
 namespace {
 
-// Matrices that are wide, tall, stacked, large enough for AMX, or of one row or column; and parameters that are none.
+// Matrices that are wide, tall, stacked, large enough for AMX, of one row or column, or so many that threads have some
+// each; and parameters that are none.
 void fill_matrices(ParameterStore& store) {
   const auto add = [&](const char* name, const Shape& shape, std::int64_t matrices) {
     store.add(name, shape, init::normal(1), {}, matrices);
@@ -28,7 +29,8 @@ void fill_matrices(ParameterStore& store) {
   add("table", {6, 4}, 0);
   add("row", {1, 5}, 1);
   add("column", {5, 1}, 1);
-  add("large", {2 * 96, 70}, 2);
+  add("large", {2 * 128, 160}, 2);
+  add("many", {36 * 4, 3}, 36);
   store.add("fixed", {3, 3}, init::normal(1), ParamGroup::frozen, 1);
   store.seal(7);
 }
@@ -112,7 +114,7 @@ TEST_CASE("what is no matrix is updated by AdamW at the learning rate of the ste
 TEST_CASE("Muon has the same bits at every number of threads, and after a resume") {
   const int before = threads();
   Tensor expected;
-  for (const int n : {1, 2, 3, 8}) {
+  for (const int n : {1, 2, 3, 8, 16}) {
     set_threads(n);
     ParameterStore store;
     fill_matrices(store);

@@ -10,6 +10,7 @@
 #include "autograd/kernels/simd/target.h"
 #include "optim/newton_schulz.h"
 #include "tests/catch.h"
+#include "tests/kernels/amx_emulator.h"
 #include "tests/tensors.h"
 #include "tests/threads.h"
 
@@ -91,10 +92,12 @@ void require_orthogonalized(const Shape& shape, std::int64_t matrices, double si
 }  // namespace
 
 TEST_CASE("orthogonalized() follows the iteration in plain loops, on every target") {
+  const kernels::AmxForTests amx;
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
     INFO(target);
-    for (const auto& [rows, cols] : {std::pair{1, 1}, {1, 9}, {9, 1}, {4, 4}, {5, 17}, {33, 3}, {70, 96}, {96, 70}}) {
+    for (const auto& [rows, cols] :
+         {std::pair{1, 1}, {1, 9}, {9, 1}, {4, 4}, {5, 17}, {33, 3}, {70, 96}, {96, 70}, {128, 160}, {160, 128}}) {
       require_orthogonalized({rows, cols}, 1);
       require_orthogonalized({3 * rows, cols}, 3);
     }

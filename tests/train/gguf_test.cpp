@@ -167,6 +167,8 @@ TEST_CASE("a block of Q8_0 is a scale and 32 rounded numbers") {
     REQUIRE(std::abs(back - values[i]) < 0.51F * 2 / 127 + 1e-4F);
   }
   for (std::size_t i = 34; i < 68; ++i) REQUIRE(bytes[i] == std::byte{0});  // all zeros have the scale 0
+  const std::vector<float> tiny(32, 1e-40F);  // whose scale is 0 as well, and 1 / scale infinite
+  REQUIRE(gguf_numbers(GgufType::q8_0, tiny) == std::vector<std::byte>(34));
   REQUIRE_THROWS(gguf_numbers(GgufType::q8_0, std::span(values).first(33)));
   values[3] = 65504;  // the largest finite number of float16
   REQUIRE(gguf_numbers(GgufType::f16, values).size() == 2 * values.size());

@@ -140,6 +140,41 @@ TEST_CASE("an old file of GPT-2 is read: no prefix, stored masks and head, padde
   REQUIRE(run.config.norm_epsilon == 0.01);
 }
 
+TEST_CASE("an embedding with more rows than padding is refused, whatever the configuration says") {
+  const TemporaryFolder folder;
+  const std::string copy = changed_fixture(folder, "gpt2", "{", "{"), file = copy + "/model.safetensors";
+  std::vector<OwnedTensor> tensors = owned(read_safetensors(hugging_face_fixture("gpt2") + "/model.safetensors"));
+  for (OwnedTensor& tensor : tensors) {
+    if (tensor.name != "transformer.wte.weight") continue;
+    tensor.shape[0] = 13 + 1024;
+    tensor.bytes.resize(static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]) * sizeof(float));
+  }
+  write_safetensors(posix_file_system(), {file, true}, tensors);
+  REQUIRE_THAT(error_message<CheckpointError>([&] { import_into(copy, folder / "run"); }),
+               ContainsSubstring("at most 1023 rows") && ContainsSubstring("it has 1024 rows more"));
+}
+
+TEST_CASE("one tensor of float64 is enough for a model of float64, and one that is not read is none") {
+  const TemporaryFolder folder;
+  const std::string copy = changed_fixture(folder, "gpt2-old", "{", "{"), file = copy + "/model.safetensors";
+  const auto dtype_of = [&](const std::string& wide, const std::string& run) {
+    std::vector<OwnedTensor> tensors = owned(read_safetensors(hugging_face_fixture("gpt2-old") + "/model.safetensors"));
+    for (OwnedTensor& tensor : tensors) {
+      if (tensor.name != wide) continue;
+      REQUIRE(tensor.type == NumberType::f32);
+      std::vector<float> values(tensor.bytes.size() / sizeof(float));
+      read_numbers<float>(NumberType::f32, tensor.bytes, values);
+      tensor.type = NumberType::f64;
+      tensor.bytes.resize(values.size() * sizeof(double));
+      write_numbers<float>(NumberType::f64, values, tensor.bytes);
+    }
+    write_safetensors(posix_file_system(), {file, true}, tensors);
+    return LoadedModel(import_into(copy, folder / run)).store.dtype();
+  };
+  REQUIRE(dtype_of("ln_f.weight", "a") == DType::float64);
+  REQUIRE(dtype_of("h.0.attn.bias", "b") == DType::float32);
+}
+
 TEST_CASE("a configuration that maki does not have is refused by name") {
   const TemporaryFolder folder;
   struct Row {

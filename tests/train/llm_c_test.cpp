@@ -43,6 +43,16 @@ TEST_CASE("a checkpoint of llm.c has the weights of the directory that it was ma
   REQUIRE(one.state.tokenizer == other.state.tokenizer);
 }
 
+TEST_CASE("a tokenizer has no more ids than a checkpoint of llm.c has tokens, whatever pads them") {
+  const TemporaryFolder folder;
+  std::string bytes = read_bytes(kFixture);
+  set_number(bytes, 3, 12);  // V, of which the tokenizer has 13
+  write_bytes(folder / "model.bin", bytes);
+  REQUIRE_THAT(
+      error_message<CorpusError>([&] { import_into(folder / "model.bin", folder / "run", tokenizer_of_fixture()); }),
+      ContainsSubstring("model.bin, which has 12") && ContainsSubstring("got 13"));
+}
+
 TEST_CASE("what is exported to llm.c has its bytes, and is imported with the tokenizer beside it") {
   const TemporaryFolder folder;
   const LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));

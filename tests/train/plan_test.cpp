@@ -5,6 +5,8 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "tests/catch.h"
 #include "tests/train/every_small_model.h"
@@ -125,6 +127,28 @@ TEST_CASE("width and heads adapt to each other where only one of them is given")
     const Config c = plan_of(with(open, {{"n_embd", width}})).config;
     REQUIRE(c.n_embd % c.n_head == 0);
   }
+}
+
+TEST_CASE("heads and width that are open are made to fit, and those that are given stay") {
+  using Sizes = std::pair<std::int64_t, std::int64_t>;  // width and heads
+  const auto fitted = [](const Sizes& sizes, std::int64_t n_kv_head, const std::set<std::string>& given) {
+    PlanRequest request;
+    request.is_fixed = [&](std::string_view field) { return given.contains(std::string(field)); };
+    Config c;
+    std::tie(c.n_embd, c.n_head) = sizes;
+    c.n_kv_head = n_kv_head;
+    fit_heads(c, request);
+    return Sizes(c.n_embd, c.n_head);
+  };
+  const std::set<std::string> none, width = {"n_embd"}, heads = {"n_head"}, both = {"n_embd", "n_head"};
+  REQUIRE(fitted({128, 4}, 0, none) == Sizes(128, 4));
+  REQUIRE(fitted({64, 6}, 0, heads) == Sizes(66, 6));
+  REQUIRE(fitted({128, 6}, 0, heads) == Sizes(132, 6));
+  REQUIRE(fitted({50, 4}, 0, width) == Sizes(50, 1));
+  REQUIRE(fitted({96, 4}, 0, width) == Sizes(96, 4));
+  REQUIRE(fitted({64, 4}, 3, none) == Sizes(66, 6));
+  REQUIRE(fitted({75, 4}, 3, width) == Sizes(75, 3));
+  REQUIRE(fitted({64, 6}, 0, both) == Sizes(64, 6));  // is refused later
 }
 
 TEST_CASE("measuring takes less than a twentieth of the time, unless the first measurement alone takes longer") {

@@ -94,10 +94,37 @@ TEST_CASE("the size of a model whose data have columns follows from their bytes,
   REQUIRE(size(199'999) == std::vector<std::int64_t>{1, 64, 32});
   REQUIRE(size(200'000) == std::vector<std::int64_t>{2, 128, 32});
   REQUIRE(size(1'999'999) == std::vector<std::int64_t>{2, 128, 32});
-  REQUIRE(size(2'000'000) == std::vector<std::int64_t>{4, 128, 32});
-  REQUIRE(size(2'000'000, {{"n_embd", "96"}}) == std::vector<std::int64_t>{4, 96, 32});
+  REQUIRE(size(2'000'000) == std::vector<std::int64_t>{4, 128, 64});
+  REQUIRE(size(2'000'000, {{"n_embd", "96"}}) == std::vector<std::int64_t>{4, 96, 64});
+  REQUIRE(choose_size(request_of("encoder", "classify"), {.bytes = 2'000'000}).config.batch_size == 32);
+  PlanRequest longer = request_of("seq2seq", "translate");
+  longer.seconds = 300;
+  REQUIRE(choose_size(longer, {.bytes = 1'999'999}).config.batch_size == 32);
+  REQUIRE(choose_size(longer, {.bytes = 2'000'000}).config.batch_size == 128);
+  // Dropout where two megabytes are read twelve times or more, at 64 kB a second.
+  const auto dropout = [&](double seconds, std::int64_t bytes) {
+    longer.seconds = seconds;
+    return choose_size(longer, {.bytes = bytes, .lines = 30'000}).config.dropout;
+  };
+  REQUIRE(dropout(374, 2'000'000) == 0);
+  REQUIRE(dropout(375, 2'000'000) == 0.1);
+  REQUIRE(dropout(375, 2'100'000) == 0);
+  REQUIRE(dropout(1e6, 1'999'999) == 0);
   REQUIRE(choose_size(request_of("seq2seq", "translate"), {.bytes = 250'000}).choices.at(0).reason ==
           "for 250 kB of data");
+}
+
+TEST_CASE(
+    "a width that is planned for data in columns fits the heads that are given, and open heads fit their groups") {
+  const auto heads = [](const Given& given) {
+    Config c = choose_size(request_of("seq2seq", "translate", given), {.bytes = 1'000'000}).config;
+    fill_dependent_defaults(c);
+    validate(c);
+    return std::vector<std::int64_t>{c.n_embd, c.n_head};
+  };
+  REQUIRE(heads({}) == std::vector<std::int64_t>{128, 4});
+  REQUIRE(heads({{"n_head", "6"}}) == std::vector<std::int64_t>{132, 6});
+  REQUIRE(heads({{"n_head", "8"}, {"n_embd", "96"}}) == std::vector<std::int64_t>{96, 8});
 }
 
 TEST_CASE("other models get the parts of a block that they have, the optimizer of plans, and a rate for their width") {
@@ -222,7 +249,7 @@ TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
     }
     std::int64_t block_size = 0;
   };
-  std::string lines;  // of 9 and 19 tokens with their ends
+  std::string lines;  // sources of 4 tokens, and targets of 8 and 18
   for (int i = 0; i < 100; ++i) lines += std::string("abcd\t") + std::string(i % 2 == 0 ? 8 : 18, 'x') + "\n";
   PlanRequest request = request_of("seq2seq", "translate", {{"val_fraction", "0"}, {"batch_size", "10"}});
   const Corpus corpus = corpus_of(lines);
@@ -230,7 +257,7 @@ TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
   const std::unique_ptr<Task> task = make_task(request.config, corpus, {});
   Watch watch;
   REQUIRE(plan_length(request, *task, watch).config.max_steps > 0);
-  REQUIRE(watch.block_size == 14);
+  REQUIRE(watch.block_size == 10);  // half of 4 + 13, and the end of a target
   request.memory = 1;
   REQUIRE_THROWS_WITH(plan_length(request, *task, watch),
                       ContainsSubstring("longest lines, which need a context of 64 tokens"));

@@ -7,10 +7,13 @@
 #include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/catch.h"
+#include "tests/train/prepared.h"
+#include "train/loop/plan/data_facts.h"
 #include "train/loop/plan/shape_table.h"
 #include "train/loop/plan/shapes.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
 
@@ -43,6 +46,20 @@ TEST_CASE("text facts tell how much of the end of a text is new") {
   REQUIRE(share <= 1);
   corpus.text = "short";
   REQUIRE(text_facts(corpus).new_ngrams == 1);
+}
+
+TEST_CASE("data that were prepared are as large as their text, and ids without a tokenizer as a byte for each") {
+  const TemporaryFolder folder;
+  const std::string text = words(3000, 1), path = folder.write("text", text);
+  const std::int64_t characters = count_code_points(text);  // each is a token
+  REQUIRE(characters < std::ssize(text));
+  prepare({path}, folder / "own");
+  prepare({path}, folder / "ids", {.sources = {}, .out = {}, .format = "nanogpt"});
+  Config config;
+  config.model = "encoder";
+  config.task = "masked";
+  REQUIRE(data_facts(prepared_corpus({folder / "own"}).value(), config).bytes == std::ssize(text));
+  REQUIRE(data_facts(prepared_corpus({folder / "ids"}).value(), config).bytes == characters);
 }
 
 TEST_CASE("a plan knows the tokens of every tokenizer, and takes others for characters") {

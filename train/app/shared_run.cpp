@@ -93,10 +93,11 @@ T announced() {
   return unpacked<T>(bytes);
 }
 
-// The configuration of rank 0; what a rank does with its own machine stays its own.
-Config config_of(const std::string& toml) {
+// The configuration of rank 0, whose number of threads this rank uses as well, if one was given.
+Config adopt_config(const std::string& toml) {
   Config config;
   apply_toml(config, toml, "the configuration of rank 0");
+  if (config.threads > 0) set_threads(config.threads);
   return config;
 }
 
@@ -150,7 +151,7 @@ std::unique_ptr<Task> task_of_teacher(const Config& teacher, const Task& task) {
 }
 
 std::unique_ptr<Task> followed_task(const TaskStart& start) {
-  const Config config = config_of(start.config);
+  const Config config = adopt_config(start.config);
   const auto load = [](const std::string& saved) -> std::shared_ptr<const Tokenizer> {
     return saved.empty() ? nullptr : std::shared_ptr<const Tokenizer>(load_tokenizer(saved));
   };
@@ -226,7 +227,7 @@ int follow_shared_runs() {
       continue;
     }
     const Start start = announced<Start>();
-    const Config config = config_of(start.config);
+    const Config config = adopt_config(start.config);
     if (message == Announcement::teachers) {
       task = taught(config, std::move(task));
       continue;

@@ -1,5 +1,6 @@
 #include "train/loop/estimate.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "train/loop/team/step_cost.h"
@@ -28,7 +29,9 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const
     need.moments += own;
     need.collected += bytes - own;
   }
-  need.activations = trainable.model->activation_bytes(c.batch_size, c.block_size);
+  // What an update takes was free before.
+  need.activations =
+      std::max(trainable.model->activation_bytes(c.batch_size, c.block_size), trainable.optimizer->update_bytes());
   if (!c.teacher.empty()) need.expected = kExpectedCopies * c.batch_size * c.block_size * vocab.target * size;
   need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;

@@ -9,9 +9,9 @@
 namespace maki {
 
 /// Peak memory of training, in bytes, of one process or of the rank that needs most. Activations are an estimate: what
-/// the recorded ops of one micro-batch save for backward, plus the gradients that are alive at the same time. What the
-/// model carries from one step to the next exists twice during a step, which can be abandoned. The text, its tokens,
-/// the weights and counts of teachers and the program itself are not included.
+/// the recorded ops of one micro-batch save for backward, plus the gradients that are alive at the same time, or what
+/// an update takes, if that is more. What the model carries from one step to the next exists twice during a step, which
+/// can be abandoned. The text, its tokens, the weights and counts of teachers and the program itself are not included.
 struct MemoryNeed {
   std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
   std::int64_t values = 0, rounded_values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;

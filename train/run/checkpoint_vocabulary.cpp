@@ -41,9 +41,11 @@ PairTokenizers check_vocabulary(const CheckpointState& state) {
   constexpr std::int64_t kMaxBytes = 4, kMaxNormalized = 18;
   const bool normalized = tokenizers.target->normalization() != Normalization::none;
   const std::int64_t ends = tokenizers.target->end_of_text() ? state.characters : 0;
-  const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1) + ends;
-  check(is_by_character(*tokenizers.target) ? tokens == state.characters : tokens <= most,
-        "a text of {} characters cannot have {} tokens", state.characters, tokens);
+  const bool by_character = is_by_character(*tokenizers.target);
+  const std::int64_t least = by_character ? state.characters : 0;
+  const std::int64_t most = by_character ? least : state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1);
+  check(tokens >= least && tokens <= most + ends, "a text of {} characters cannot have {} tokens", state.characters,
+        tokens);
   return tokenizers;
 }
 

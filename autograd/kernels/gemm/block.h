@@ -32,7 +32,8 @@ struct GemmBlock {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  std::int64_t diagonal;  // of row i, the columns from i + diagonal on are wanted; at most -m: all columns
+  // Of row i, the columns from i + diagonal on are wanted (at most -m: all). Kernels may ignore it.
+  std::int64_t diagonal;
   const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.packs_a, given with the
                   // first chain, which starts at it
   GemmActivation activation;

@@ -30,7 +30,7 @@ void run_streamed(const GemmPlan<T>& plan) {
   const Gemm<T>& g = plan.product;
   const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes);
   const std::int64_t tasks = ceil_div(steps, kStepsPerTask);
-  parallel_for(g.batch * tasks, kStepsPerTask * lanes * g.k, [&](std::int64_t index) {
+  const auto run = [&](std::int64_t index) {
     const std::int64_t item = index / tasks, begin = index % tasks * kStepsPerTask;
     Gemm<T> one = g;
     one.a += item * g.stride_a;
@@ -38,7 +38,9 @@ void run_streamed(const GemmPlan<T>& plan) {
     one.c += item * g.stride_c;
     if (g.derivative != nullptr) one.derivative += item * g.stride_c;
     plan.kernels.stream(one, begin, std::min(steps, begin + kStepsPerTask));
-  });
+  };
+  if (!g.one_thread) return parallel_for(g.batch * tasks, kStepsPerTask * lanes * g.k, run);
+  for (std::int64_t index = 0; index < g.batch * tasks; ++index) run(index);
 }
 
 /// Whether a product that is not streamed runs on the calling thread alone.

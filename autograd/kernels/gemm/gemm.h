@@ -85,12 +85,12 @@ struct Gemm {
   T* c = nullptr;
   std::int64_t ldc = 0;
   int beta = 0;  // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: added to C
-  /// Of a square C, only the diagonal and what is right of it are wanted: the rest may be left as it is. So a symmetric
-  /// product takes little more than half of the time. Only without activation and factor. Of a product of the form X Xᵀ
-  /// or Xᵀ X, or of a matrix with symmetric bits by itself, what would be computed left of the diagonal has the bits of
-  /// what is right of it, except on AMX.
+  /// Of a square C, only the diagonal and what is right of it are wanted: the rest may be left as it is, and on the
+  /// vector units most of it is, which saves nearly half of the time. Only without activation and factor. Of X Xᵀ, Xᵀ
+  /// X, or the square of a matrix with symmetric bits, without beta and bias, the whole product would be symmetric in
+  /// every bit, except on AMX.
   bool upper = false;
-  /// The calling thread computes it alone, as it does inside a parallel region.
+  /// The calling thread computes it alone, as it does inside a parallel region. Not with 8-bit numbers.
   bool one_thread = false;
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
@@ -127,9 +127,9 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 /// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
 /// meaningless before and after. Throws Error, before C is touched, if MAKI_TARGET is invalid, a size is negative, beta
 /// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation or a
-/// factor with one, g has bfloat16 numbers where it may not, or the scratch is too small or misaligned. Nothing else is
-/// checked. If m, n or batch is 0, nothing is computed.
-/// Thread safety: may be called from several threads at once, each with its own scratch and C.
+/// factor with one, the upper part of a C that is not square or has either, g has bfloat16 numbers where it may not, or
+/// the scratch is too small or misaligned. Nothing else is checked. If m, n or batch is 0, nothing is computed. Thread
+/// safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 

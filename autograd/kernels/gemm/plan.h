@@ -113,6 +113,8 @@ struct GemmPlan {
   std::int64_t thread_scratch_c = 0;    // elements of scratch of each thread for finished rows of C
   std::int64_t thread_scratch = 0;      // elements of scratch of each thread in total
 
+  /// The threads that there are tasks for.
+  int team() const { return product.one_thread ? 1 : threads(); }
   bool tasks_pack_a() const { return scheme == GemmScheme::task_packs_both; }
   /// Whether a task packs all its rows of a transposed A at once, which reads long pieces of memory. A task that takes
   /// all rows of C may have too many.
@@ -168,7 +170,7 @@ struct GemmPlan {
   }
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
   /// time.
-  std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
+  std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * team()); }
   bool rounds_for_amx() const { return product.rounds_operands && tile.is_amx; }
   std::int64_t max_depth() const {
     if (tasks_pack_a()) return kBf16TaskDepth;
@@ -259,11 +261,11 @@ struct GemmPlan {
     const std::int64_t tiles = ceil_div(product.m, tile.rows);
     std::int64_t down = ceil_div(tiles, most_rows / tile.rows);
     std::int64_t across = ceil_div(panels(), most_columns / tile.columns);
-    while (down * across < threads() && (down < tiles || across < panels())) {
+    while (down * across < team() && (down < tiles || across < panels())) {
       ++(tiles * across >= panels() * down ? down : across);
     }
-    if (product.upper) down = std::clamp<std::int64_t>(2 * threads(), down, tiles);
-    while (down * across % threads() != 0 && down * across < 4 * threads() && down < tiles) ++down;
+    if (product.upper) down = std::clamp<std::int64_t>(2 * team(), down, tiles);
+    while (down * across % team() != 0 && down * across < 4 * team() && down < tiles) ++down;
     rows = ceil_div(tiles, down) * tile.rows;
     columns = ceil_div(panels(), across) * tile.columns;
   }

@@ -134,7 +134,7 @@ void GemmProduct<T>::pack_private(const GemmSlab& s, int thread) const {
 template <class T>
 GemmTask GemmProduct<T>::place(const GemmSlab& s, std::int64_t task) const {
   const std::int64_t across = piece_count(s.n, plan_.columns), down = piece_count(g_.m, plan_.rows);
-  const std::int64_t strips = plan_.items > 1 ? 1 : std::min<std::int64_t>(threads(), down);
+  const std::int64_t strips = plan_.items > 1 ? 1 : std::min<std::int64_t>(plan_.team(), down);
   const std::int64_t in_item = task % (across * down), strip = ((in_item / across + 1) * strips - 1) / down;
   const std::int64_t begin = down * strip / strips, rows = down * (strip + 1) / strips - begin;
   const std::int64_t in_strip = in_item - begin * across, row = begin + in_strip % rows;

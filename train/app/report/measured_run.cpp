@@ -76,6 +76,14 @@ Comparison compare(const std::vector<MeasuredRun>& runs, const PageLanguage& say
   for (const Field& field : fields())
     if (field.is_training())
       add(field.name, [&](const MeasuredRun& run) { return option_text(run.state.config, field); });
+  const auto add_recorded = [&](const char* name, const auto& text) {
+    if (std::ranges::any_of(runs, [&](const MeasuredRun& run) { return !text(run).empty(); })) add(name, text);
+  };
+  add_recorded("init_from", [](const MeasuredRun& run) { return run.state.config.init_from; });
+  add_recorded("taught_by", [](const MeasuredRun& run) { return run.state.config.taught_by; });
+  add_recorded("phases", [](const MeasuredRun& run) {
+    return run.state.config.phases.empty() ? "" : phases_text(run.state.config);
+  });
   return all;
 }
 

@@ -148,13 +148,20 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
   return chart;
 }
 
+std::string title_of_losses(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
+  const auto labels = [](const MeasuredRun& run) { return task_rule(run.state.config).labels; };
+  if (std::ranges::none_of(runs, labels)) return say("loss, nats per token", "損失（ナット／トークン）");
+  if (std::ranges::all_of(runs, labels)) return say("loss, nats per text", "損失（ナット／テキスト）");
+  return say("loss, nats", "損失（ナット）");
+}
+
 std::string loss_charts(const std::vector<MeasuredRun>& runs, const PageLanguage& say) {
   std::string html;
   for (const bool logarithmic : {false, true}) {
     for (const bool over_seconds : {false, true}) {
       Chart chart = losses(runs, over_seconds ? seconds_of : step_of, say);
       chart.x_title = over_seconds ? say("seconds", "秒") : say("steps", "ステップ");
-      chart.title = say("loss, nats per token", "損失（ナット／トークン）");
+      chart.title = title_of_losses(runs, say);
       if (logarithmic) chart.title += say(", logarithmic", "、両対数");
       chart.log_x = chart.log_y = logarithmic;
       chart.crops_beginning = !logarithmic;

@@ -85,8 +85,9 @@ void check_options(const GenerateVerbOptions& o) {
 // Throws Error if options were given that do not apply to this kind of model, which "translates" or "continues a text".
 void check_apply(const GenerateVerbOptions& o, const std::vector<std::string>& others, const char* does) {
   const std::vector<std::string> given = o.command.given_among(others);
-  check(given.empty(), "generate: {} does not apply to a model that {}, such as {}; omit it", fmt::join(given, ", "),
-        does, o.reading.run);
+  const bool one = given.size() == 1;
+  check(given.empty(), "generate: {} {} not apply to a model that {}, such as {}; omit {}", fmt::join(given, ", "),
+        one ? "does" : "do", does, o.reading.run, one ? "it" : "them");
 }
 
 // A model that reads sources: every line of the prompt is one.

@@ -68,6 +68,7 @@ void print_plan(const Plan& plan, RankStepTimer& timer, bool json) {
 }
 
 // As PlannedStart does it where the shape of the network is not chosen: parts and tokens for the data, then the length.
+// `tokenizer` is the one that is given, or null.
 Plan plan_for_data(PlanRequest request, const Corpus& corpus, const std::shared_ptr<const Tokenizer>& tokenizer,
                    const ConfigFlags& flags, StepTimer& timer) {
   if (tokenizer) fix_field(request, "tokenizer");
@@ -90,10 +91,10 @@ int plan_for_text(const PlanOptions& o) {
   use_threads(config);
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
-  const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
   PlanRequest request = plan_request(config, o.flags, 60 * minutes);
-  const Plan plan = chooses_model(config) ? plan_run(std::move(request), corpus, tokenizer.get(), timer)
-                                          : plan_for_data(std::move(request), corpus, tokenizer, o.flags, timer);
+  const Plan plan = chooses_model(config) ? plan_run(std::move(request), corpus,
+                                                     fixed_tokenizer(config, o.flags, corpus, given).get(), timer)
+                                          : plan_for_data(std::move(request), corpus, given, o.flags, timer);
   o.flags.require_effect(plan.config);
   print_plan(plan, timer, o.json);
   return 0;

@@ -218,8 +218,11 @@ struct TokenizerInspectOptions {
 // The token with the most bytes, without those that were added to the vocabulary.
 std::int32_t longest_token(const Tokenizer& tokenizer, const std::vector<AddedToken>& added) {
   std::int32_t longest = 0;
+  std::size_t most = 0;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (!is_added(added, id) && tokenizer.bytes(id).size() > tokenizer.bytes(longest).size()) longest = id;
+    if (is_added(added, id) || tokenizer.bytes(id).size() <= most) continue;
+    longest = id;
+    most = tokenizer.bytes(id).size();
   }
   return longest;
 }

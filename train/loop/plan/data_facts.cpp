@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "data/dataset/pairs.h"
+#include "data/dataset/token_file.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/word_tokenizer.h"
@@ -11,6 +12,15 @@
 #include "train/run/config/tasks.h"
 
 namespace maki {
+namespace {
+
+std::int64_t size_of_text(const Corpus& corpus) {
+  if (!corpus.prepared) return std::ssize(corpus.text);
+  const TokenFileFacts& facts = corpus.prepared->facts;
+  return facts.bytes > 0 ? facts.bytes : facts.train_tokens + facts.val_tokens;
+}
+
+}  // namespace
 
 std::int64_t DataFacts::most_tokens(const std::string& kind) const {
   constexpr std::int64_t kSpaceAndEnd = 2;  // the space that is put before the first word, and the end of the line
@@ -20,7 +30,7 @@ std::int64_t DataFacts::most_tokens(const std::string& kind) const {
 }
 
 DataFacts data_facts(const Corpus& corpus, const Config& config) {
-  DataFacts facts{.bytes = std::ssize(corpus.text)};
+  DataFacts facts{.bytes = size_of_text(corpus)};
   const TaskRule& rule = task_rule(config);
   if (rule.plain_text()) return facts;
   const Normalization form = parse_normalization(config.normalize);

@@ -10,6 +10,8 @@
 namespace maki {
 
 struct DataFacts {
+  /// Of the text, also if it was prepared. Of ids without a tokenizer, whose text is not known, their number: a token
+  /// has at least one byte.
   std::int64_t bytes = 0;
   /// Of data in columns, such as sources and targets: the number of lines, and the size of the longest column of a
   /// line, normalized as the configuration says; 0 for a plain text.

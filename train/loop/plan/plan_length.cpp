@@ -57,6 +57,8 @@ class LengthPlanner : Choices {
   }
 
  private:
+  static constexpr std::int64_t kMuchBytes = 2'000'000;  // as much as the presets are for
+
   // A line that does not fit into the context is refused.
   std::string advice_on_memory() const {
     const Config& c = plan_.config;
@@ -65,18 +67,24 @@ class LengthPlanner : Choices {
                        pluralize(c.block_size, "token"));
   }
 
-  // One layer of width 64 solves 400 pairs of sentences in 16 seconds; the presets are for megabytes.
+  // One layer of width 64 solves 400 pairs of sentences in 16 seconds.
   void choose_blocks(std::int64_t bytes) {
-    constexpr std::int64_t kLittleBytes = 200'000, kMuchBytes = 2'000'000;  // between hundreds of lines and the presets
+    constexpr std::int64_t kLittleBytes = 200'000;
     const bool little = bytes < kLittleBytes, much = bytes >= kMuchBytes;
-    const bool wide = task_rule(plan_.config).fills_masks && !little;
+    const TaskRule& rule = task_rule(plan_.config);
+    const bool wide = rule.fills_masks && !little;
     choose({{"n_layer", little ? "1"
                         : much ? "4"
                                : "2"},
             {"n_embd", little ? "64" : "128"},
-            {"batch_size", wide ? "16" : "32"}},
+            {"batch_size", wide                          ? "16"
+                           : rule.reads_source() && much ? many_pairs_per_step()
+                                                         : "32"}},
            fmt::format("for {} of data", format_bytes(bytes)));
     if (wide) choose({{"block_size", "128"}}, "tokens at the ends of a sequence have neighbours on one side only");
+    const std::int64_t heads = plan_.config.n_head;
+    fit_heads(plan_.config, request_);
+    if (plan_.config.n_head != heads) record({"n_head"}, "heads divide the width");
     record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
     const Config& c = plan_.config;
     if (request_.most_context.value_or(c.block_size) < c.block_size)
@@ -84,6 +92,13 @@ class LengthPlanner : Choices {
     if (optimizer_kind(c.optimizer).matrix_rate)
       choose({{"learning_rate", fmt::format("{}", rate_for_width(c.n_embd))}},
              fmt::format("for a width of {}", c.n_embd));
+  }
+
+  // Larger steps take less time for each pair. After 415,000 of the pairs in docs/guide.md translations have a BLEU-4
+  // of 38.8 with 32 in a step, 39.7 with 64 and 40.6 with 128; after a minute with AVX2 16.5, 19.1 and 17.5.
+  const char* many_pairs_per_step() const {
+    constexpr double kLongTime = 300;
+    return request_.seconds < kLongTime ? "64" : "128";
   }
 
   // Of data in columns.
@@ -100,14 +115,28 @@ class LengthPlanner : Choices {
       choose({{"val_fraction", fmt::format("{:.1g}", enough)}},
              fmt::format("so many of {} lines say how well the others are learned", with_separators(data.lines)));
     }
-    if (task_rule(c).reads_source()) choose({{"label_smoothing", "0.1"}}, "a line often has several good translations");
+    if (!task_rule(c).reads_source()) return;
+    choose({{"label_smoothing", "0.1"}}, "a line often has several good translations");
+    if (is_read_often(data.bytes)) choose({{"dropout", "0.1"}}, "there is time to read the data many times");
   }
 
-  // The tokens of a sequence: block_size in a text, and in data of lines the mean of the lines.
+  // Few pairs are to be learned by heart.
+  bool is_read_often(std::int64_t bytes) const {
+    constexpr double kManyPasses = 12, kBytesPerSecond = 64'000;  // of pairs, on two cores with AVX2
+    return bytes >= kMuchBytes && request_.seconds * kBytesPerSecond >= kManyPasses * static_cast<double>(bytes);
+  }
+
+  // The tokens of a sequence: block_size in a text, and in data of lines the mean of the lines, of both sides if they
+  // are pairs, because those of a timed step are as long.
   std::int64_t usual_length(const Task& task) const {
     constexpr std::int64_t kMostSteps = 1000;  // enough for a mean
     const Config& c = plan_.config;
     if (task_rule(c).plain_text()) return c.block_size;
+    if (task_rule(c).reads_source()) {
+      const double pairs = static_cast<double>(c.batch_size * c.grad_accum) / task.epochs(1);
+      const double mean = static_cast<double>(task.data_state().train_tokens) / (2 * pairs);
+      return std::clamp<std::int64_t>(std::llround(mean) + 1, 2, c.block_size);  // with the end of a target
+    }
     const auto steps = static_cast<std::int64_t>(std::clamp(1 / task.epochs(1), 1.0, static_cast<double>(kMostSteps)));
     const std::int64_t lines = steps * c.batch_size * c.grad_accum;
     return std::clamp<std::int64_t>(ceil_div(task.tokens_before(steps), lines), 2, c.block_size);

@@ -51,7 +51,8 @@ struct ModelShape {
   /// More for tables if the vocabulary is larger than kManyTokens, because its n-grams are rarer, and for tables alone
   /// if the training text is short, because they may read it only once.
   double expected_loss(double tokens, std::int64_t vocabulary, double train_tokens) const;
-  /// The most passes over a training text of this length that help a network that is `taught` by counts or not.
+  /// The most passes over a training text of this length that help. If counts teach (`taught`), networks wider than 64
+  /// gain from more, except on a short text.
   double most_passes(double train_tokens, bool taught) const;
 };
 

@@ -170,6 +170,19 @@ std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request
   return changed;
 }
 
+// A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
+void fit_heads(Config& config, const PlanRequest& request) {
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, config.n_kv_head);
+  const bool heads_are_open = !request.is_fixed("n_head");
+  if (heads_are_open) config.n_head = ceil_div(config.n_head, kv_heads) * kv_heads;
+  if (config.n_embd % config.n_head == 0) return;
+  if (!request.is_fixed("n_embd")) {
+    config.n_embd += config.n_head - config.n_embd % config.n_head;
+  } else if (heads_are_open) {
+    config.n_head = kv_heads;
+  }
+}
+
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
   const auto choose = [&](const char* name, auto member, const auto& value) {
     if (!request.is_fixed(name)) config.*member = value;
@@ -182,16 +195,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
     choose("ngram_orders", &Config::ngram_orders, std::vector<std::int64_t>());
   choose("ngram_prior", &Config::ngram_prior, shape.recipe == prior ? kMaxCountedNgram : 0);
   if (shape.recipe != tables) choose("batch_size", &Config::batch_size, shape.rows);
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, config.n_kv_head);
-  choose("n_head", &Config::n_head, ceil_div(config.n_head, kv_heads) * kv_heads);
-  // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
-  if (config.n_embd % config.n_head != 0) {
-    if (request.is_fixed("n_embd")) {
-      choose("n_head", &Config::n_head, kv_heads);
-    } else {
-      config.n_embd += config.n_head - config.n_embd % config.n_head;
-    }
-  }
+  fit_heads(config, request);
   if (shape.recipe != tables) apply_recipe(config, request);
 }
 

@@ -18,8 +18,11 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest);
 /// (docs/learning.md): those that the model of `config` has and `request` does not fix. Returns their names.
 std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request);
 
-/// Overwrites the fields of the shape and of its recipe that `request` does not fix. Turns n-gram tables off, but never
-/// on. Heads and width that are not fixed become such that the heads divide the width and n_kv_head the heads.
+/// Changes heads and width, unless `request` fixes them, such that the heads divide the width and n_kv_head the heads.
+void fit_heads(Config& config, const PlanRequest& request);
+
+/// Overwrites the fields of the shape and of its recipe that `request` does not fix, and calls fit_heads(). Turns
+/// n-gram tables off, but never on.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
 
 /// How much longer a step with teachers takes; measured with counts.

@@ -30,8 +30,9 @@ std::uint64_t padding_after(std::uint64_t size) { return (kAlignment - size % kA
 void append_block(std::span<const float> values, std::vector<std::byte>& bytes) {
   float largest = 0;
   for (const float x : values) largest = std::max(largest, std::fabs(x));
-  const float scale = largest / 127, inverse = scale > 0 ? 1 / scale : 0;
+  const float scale = largest / 127;
   const std::uint16_t half = float_to_half(scale);
+  const float inverse = half_to_float(half) > 0 ? 1 / scale : 0;
   check(std::isfinite(half_to_float(half)), "gguf_type: q8_0 cannot hold a weight of {}; use f32", largest);
   bytes.push_back(static_cast<std::byte>(half & 255));
   bytes.push_back(static_cast<std::byte>(half >> 8));

@@ -145,8 +145,11 @@ void require_ranges(const Config& c, const std::string& path) {
     check<CheckpointError>(value >= field.low && value <= field.high, "{}: {} must be from {} to {}; got {}", path,
                            name, field.low, field.high, value);
   }
-  check<CheckpointError>(c.n_embd % c.n_head == 0 && (c.positions != Positions::rotary || c.n_embd / c.n_head % 2 == 0),
-                         "{}: the width {} cannot be divided into {} heads", path, c.n_embd, c.n_head);
+  check<CheckpointError>(c.n_embd % c.n_head == 0, "{}: the width {} cannot be divided into {} heads", path, c.n_embd,
+                         c.n_head);
+  check<CheckpointError>(c.positions != Positions::rotary || c.n_embd / c.n_head % 2 == 0,
+                         "{}: heads with rotary positions must have an even width; {} heads of {} have {}", path,
+                         c.n_head, c.n_embd, c.n_embd / c.n_head);
 }
 
 StoredTensors read_shards(const std::string& directory, const std::string& index) {

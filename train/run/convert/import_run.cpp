@@ -9,6 +9,7 @@
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
+#include "nn/carried_states.h"
 #include "train/run/checkpoint.h"
 #include "train/run/config/configured_optimizer.h"
 #include "train/run/config/configured_tokenizer.h"
@@ -25,7 +26,7 @@ constexpr std::int64_t kMaxPaddingRows = 1023;
 std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
   const bool directory = is_directory(path, throw_as<CheckpointError>);
   const std::string own = directory ? path + "/" + kOwnTokenizerFile : path + "." + kOwnTokenizerFile;
-  if (file_exists(own)) return load_tokenizer(read_file(own));
+  if (file_exists(own)) return read_tokenizer(own);
   bool any = false;
   for (const char* const name : {"tokenizer.json", "vocab.json"}) {
     any = any || (directory && file_exists(path + "/" + name));
@@ -54,10 +55,12 @@ void adopt_use(const TokenUse& model, Tokenizer& tokenizer) {
   if (!adds_nothing) tokenizer.set_use(use);
 }
 
-// Only if all numbers need it.
-bool is_float64(const StoredTensors& stored) {
-  return std::ranges::all_of(stored.tensors,
-                             [](const StoredTensor& t) { return t.type == NumberType::f64 || !is_readable(t.type); });
+// If a number that is read needs it: those of float32 keep their values.
+bool is_float64(const ForeignModel& model) {
+  return std::ranges::any_of(model.names, [&](const NamePair& name) {
+    const StoredTensor* const tensor = find_stored(model.stored, name.stored, model.rules);
+    return tensor != nullptr && tensor->type == NumberType::f64;
+  });
 }
 
 // The training fields of a run that has not begun. SGD without momentum has no moments, which nobody would need.
@@ -75,19 +78,22 @@ Config of_untrained_run(Config config) {
 Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   Config config = model.config;
   describe_tokenizer(tokenizer, config);
-  config.dtype = is_float64(model.stored) ? DType::float64 : DType::float32;
+  config.dtype = is_float64(model) ? DType::float64 : DType::float32;
   return of_untrained_run(config);
 }
 
 // Writes config.toml and the checkpoint of step 0.
-void write_run(const CheckpointState& state, ParameterStore& store, const OutputPath& out, FileSystem& fs) {
+void write_run(const CheckpointState& state, const Model& model, ParameterStore& store, const OutputPath& out,
+               FileSystem& fs) {
+  const Config& config = state.config;
+  const CarriedStates nothing_yet(model, config.grad_accum, config.batch_size);
   OutputDirectory directory(fs, out);
   const RunDirectory run(directory.path(), fs);
   directory.fill([&] {
     run.create();
-    const std::string echo = to_toml(state.config);
+    const std::string echo = to_toml(config);
     replace_file_atomically(fs, run.config_file(), {text_bytes(echo)});
-    write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
+    write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(config, store), nothing_yet);
     run.set_last(0);
   });
   directory.commit();
@@ -116,6 +122,10 @@ Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const
   ParameterStore store(config.dtype);
   const std::unique_ptr<Model> network = make_model(config, {imported.vocab_size}, Scope(store));
   imported.padding = check_weights(model.stored, model.names, model.rules, store);
+  check<CheckpointError>(imported.padding <= kMaxPaddingRows,
+                         "{}: at most {} rows of its token embedding may be padding; it has {} rows more than the "
+                         "tokenizer has ids",
+                         model.path, kMaxPaddingRows, imported.padding);
   store.seal_uninitialized();
   dispatch(store.dtype(), [&]<class T>() { std::ranges::fill(store.values().values<T>(), T{0}); });  // the padding
   load_weights(model.stored, model.names, model.rules, store);
@@ -126,20 +136,20 @@ Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const
              .corpus_hash = hash128_hex(""),
              .config = config,
              .tokenizer = tokenizer.save()},
-            store, out, posix_file_system());
+            *network, store, out, posix_file_system());
   return imported;
 }
 
-std::string write_model_run(const CheckpointState& model, ParameterStore& store, const OutputPath& out,
-                            FileSystem& fs) {
-  CheckpointState state = model;  // with the facts of its text
+std::string write_model_run(const CheckpointState& loaded, const Model& model, ParameterStore& store,
+                            const OutputPath& out, FileSystem& fs) {
+  CheckpointState state = loaded;  // with the facts of its text
   state.step = 0;
-  state.config = of_untrained_run(model.config);
+  state.config = of_untrained_run(loaded.config);
   state.config.out = out.path;
   state.config.corpus.clear();
   state.config.init_from = hash_of_values(store);
   validate(state.config);
-  write_run(state, store, out, fs);
+  write_run(state, model, store, out, fs);
   return RunDirectory(out.path).checkpoint_file(0);
 }
 

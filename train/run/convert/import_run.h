@@ -29,10 +29,10 @@ struct Imported {
 /// load_weights() throw; what was created is then removed.
 Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const OutputPath& out);
 
-/// Writes a run directory with one checkpoint of a model of maki, in the same form. `model` is the state of its
+/// Writes a run directory with one checkpoint of a model of maki, in the same form. `loaded` is the state of its
 /// checkpoint, and `store` its weights, which have no adapters. Returns the path of the checkpoint. Throws as above,
 /// except for what concerns the weights of a file.
-std::string write_model_run(const CheckpointState& model, ParameterStore& store, const OutputPath& out,
-                            FileSystem& fs = posix_file_system());
+std::string write_model_run(const CheckpointState& loaded, const Model& model, ParameterStore& store,
+                            const OutputPath& out, FileSystem& fs = posix_file_system());
 
 }  // namespace maki

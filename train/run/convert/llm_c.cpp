@@ -96,7 +96,7 @@ ForeignModel open_llm_c(const std::string& path) {
                          kBfloat16Version, header[1]);
   const Sizes sizes = read_sizes(header, path);
   model.config = llm_c_config(sizes);
-  model.vocab_size = sizes.padded_vocab;
+  model.vocab_size = sizes.vocab_size;  // other rows pad it
   model.names = expand(kLlmCNames, sizes.n_layer);
   ParameterStore layout;
   const std::unique_ptr<Model> network = make_model(model.config, {sizes.padded_vocab}, Scope(layout));

@@ -31,7 +31,7 @@ std::vector<std::string> write_own(const LoadedModel& model, const ExportOptions
 // A run with one checkpoint, without moments.
 std::vector<std::string> write_maki(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   LoadedModel copy(model, MergeAdapters());
-  return {write_model_run(copy.state, copy.store, options.out, fs)};
+  return {write_model_run(copy.state, *copy.model, copy.store, options.out, fs)};
 }
 
 constexpr ModelFormat kSafetensors = {

@@ -103,8 +103,20 @@ std::string pre_tokenizer_name(const BpeVocabulary& vocabulary) {
        vocabulary.whole_pieces ? "takes a piece as a whole if it is a token (ignore_merges)" : "merges every piece");
 }
 
+void check_added(const BpeVocabulary& vocabulary) {
+  for (const AddedToken& token : vocabulary.added) {
+    check(!token.lstrip && !token.rstrip && !token.single_word,
+          "export: llama.cpp cannot look for the added token {} together with the white space beside it, or only as a "
+          "word of its own (lstrip, rstrip, single_word); choose the format hf",
+          vocabulary.tokens.at(static_cast<std::size_t>(token.id)));
+  }
+}
+
 BpeVocabulary vocabulary_of(const Tokenizer& tokenizer) {
-  const bool by_character = is_by_character(tokenizer) && tokenizer.use() == TokenUse();
+  const bool by_character = is_by_character(tokenizer);
+  check(!by_character || tokenizer.use() == TokenUse(),
+        "export: a GGUF file of characters cannot say that some of them begin or end texts, as the model's tokenizer "
+        "does; choose the format safetensors");
   check(
       by_character || is_byte_level(tokenizer),
       "export: a GGUF file needs a tokenizer of bytes, of byte-level BPE, or of characters without normalization; the "
@@ -113,7 +125,10 @@ BpeVocabulary vocabulary_of(const Tokenizer& tokenizer) {
   check(tokenizer.normalization() == Normalization::none,
         "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
         "choose the format hf, or train without `normalize`");
-  return by_character ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
+  if (by_character) return char_vocabulary(tokenizer);
+  BpeVocabulary vocabulary = bpe_vocabulary(tokenizer);
+  check_added(vocabulary);
+  return vocabulary;
 }
 
 // llama.cpp ends texts at some token, whatever a file says. A vocabulary without such a token gets one as its last,
