@@ -130,6 +130,17 @@ TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
   REQUIRE(run_maki(full).out.size() == 66);
 }
 
+TEST_CASE("a model that remembers without a limit reads a prompt of any length whole") {
+  const RunOfVerbs run(small_text(), {"--model", "transformer-xl"});
+  const std::string prompt = small_text().substr(0, 60);
+  const Finished whole =
+      run_maki({"generate", run.path, "--prompt", prompt, "--overflow", "stop", "--max-tokens", "3"});
+  INFO(whole.err);
+  REQUIRE(whole.exit_code == 0);
+  REQUIRE(whole.out.size() == 63);
+  REQUIRE(whole.err.find("context window") == std::string::npos);
+}
+
 TEST_CASE("training, prompts and generation handle Japanese without breaking a character") {
   const RunOfVerbs run(small_japanese_text());
   const Finished finished = run_maki({"generate", run.path, "--prompt", "吾輩は", "--max-tokens", "100"});

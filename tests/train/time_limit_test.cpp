@@ -129,12 +129,18 @@ TEST_CASE(
   set_last_step(config, 40, 80);
   REQUIRE(config.phases.size() == 2);
   REQUIRE(last_restart(config, 1000) == 0);
+  const Phase first = last_begun_phase(config, 1000), last = last_phase(config);
+  REQUIRE(first.learning_rate == config.learning_rate);
+  REQUIRE(first.learning_rate > last.learning_rate);
+  REQUIRE(first.warmup_steps == config.warmup_steps);
   Config rewarmed = config;
   rewarmed.phases.push_back({.start = 50, .end = 90, .learning_rate = 1e-3, .min_lr = 0, .warmup_steps = 0});
   REQUIRE(last_restart(rewarmed, 51) == 50);
   REQUIRE(last_restart(rewarmed, 50) == 0);
   set_last_step(rewarmed, 70, 200);
   REQUIRE(last_restart(rewarmed, 1000) == 50);
+  REQUIRE(last_begun_phase(rewarmed, 1000) == rewarmed.phases[2]);
+  REQUIRE(last_begun_phase(rewarmed, 50) == first);
   Config warmed = config;
   set_last_step(warmed, 50, 90);
   warmed.phases.back().warmup_steps = 2;

@@ -2,6 +2,7 @@
 
 #include "autograd/core/check.h"
 #include "train/loop/taught_task.h"
+#include "train/loop/time_limit.h"
 
 namespace maki {
 namespace {
@@ -11,10 +12,11 @@ void apply_options(const ResumeOptions& options, Config& config) {
   if (options.max_steps) config.max_steps = *options.max_steps;
 }
 
-// The phase that the options describe. A value that they leave out is that of the current phase, except that the
-// schedule ends at max_steps unless they set another end.
+// The phase that the options describe. A value that they leave out is that of the last phase that somebody asked for,
+// not of one with which a planned run has changed its length, except that the schedule ends at max_steps unless they
+// set another end.
 Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) {
-  const Phase current = last_phase(config);
+  const Phase current = last_begun_phase(config, step + 1);
   config.learning_rate = current.learning_rate;
   config.min_lr = current.min_lr;
   config.warmup_steps = current.warmup_steps;

@@ -103,6 +103,13 @@ std::int64_t last_restart(const Config& config, std::int64_t step) {
   return start;
 }
 
+Phase last_begun_phase(const Config& config, std::int64_t step) {
+  const std::int64_t start = last_restart(config, step);
+  Config until = config;
+  std::erase_if(until.phases, [&](const Phase& phase) { return start == 0 || phase.start > start; });
+  return last_phase(until);
+}
+
 std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
                                                std::int64_t finished) {
   const std::int64_t timed = times.count(Work::step);

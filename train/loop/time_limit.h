@@ -69,6 +69,8 @@ void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps
 /// The start of the last phase, among those that begin before `step`, at which the schedule does not simply go on from
 /// the rate that it has reached; 0 if there is none.
 std::int64_t last_restart(const Config& config, std::int64_t step);
+/// The phase that begins there, or that with which the run began: the last one that somebody asked for.
+Phase last_begun_phase(const Config& config, std::int64_t step);
 
 /// Decides how many steps fit: when a tenth of the time that was left at the start has passed, or half of the steps are
 /// done, and then whenever half of the time or of the steps that were left have passed, in case the machine has become

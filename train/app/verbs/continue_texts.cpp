@@ -120,15 +120,18 @@ class Output {
   char last_ = '\n';
 };
 
-// The ids of what the model reads: the conversation so far, if there is one, and the prompt.
-std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, const ContinueTexts& how) {
+std::int64_t context_of(const LoadedModel& loaded) { return loaded.generator().start(1)->capacity(); }
+
+// The ids of what the model, which holds `context` tokens, reads: the conversation so far, if there is one, and the
+// prompt.
+std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, std::int64_t context,
+                                 const ContinueTexts& how) {
   // An imported checkpoint records no corpus. The texts that GPT-2 and Llama were trained on each end with a token of
   // their own, from which default_prompt() then starts.
   const bool imported = loaded.state.characters == 0;
   const std::string text = (how.conversation != nullptr ? *how.conversation : "") + prompt;
   if (text.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
   std::vector<std::int32_t> ids = loaded.tokenizer->encode(text);
-  const std::int64_t context = loaded.state.config.block_size;
   if (std::ssize(ids) <= context) return ids;
   check(how.text.generate.slide_context,
         "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", ids.size(),
@@ -145,7 +148,8 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
   // generated in one batch.
   constexpr std::int64_t kSamplesAtOnce = 1024;
   std::vector<std::vector<std::int32_t>> ids;
-  for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how));
+  const std::int64_t context = context_of(loaded);
+  for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, context, how));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
   // The model that has learned the prompt; learning ends as soon as the prompt has been read.
   std::optional<OnlineLearner> learner;
