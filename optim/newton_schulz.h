@@ -33,7 +33,7 @@ std::int64_t orthogonalize_bytes(const MatrixStack& s, bool one_thread);
 template <class T>
 T* orthogonalize(const MatrixStack& s, T* x, std::byte* memory, bool one_thread);
 
-/// The same for x [matrices · rows, cols], which is kept. Throws Error unless it has this shape.
+/// What orthogonalize() makes of a copy of x [matrices · rows, cols]. Throws what stack_of() throws.
 Tensor orthogonalized(const Tensor& x, std::int64_t matrices = 1);
 
 /// The stack of this shape. Throws Error unless it has two axes, and `matrices` divide its rows.

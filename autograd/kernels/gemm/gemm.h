@@ -128,8 +128,8 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 /// meaningless before and after. Throws Error, before C is touched, if MAKI_TARGET is invalid, a size is negative, beta
 /// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation or a
 /// factor with one, the upper part of a C that is not square or has either, g has bfloat16 numbers where it may not, or
-/// the scratch is too small or misaligned. Nothing else is checked. If m, n or batch is 0, nothing is computed. Thread
-/// safety: may be called from several threads at once, each with its own scratch and C.
+/// the scratch is too small or misaligned. Nothing else is checked. If m, n or batch is 0, nothing is computed.
+/// Thread safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 

@@ -120,8 +120,6 @@ class Output {
   char last_ = '\n';
 };
 
-std::int64_t context_of(const LoadedModel& loaded) { return loaded.generator().start(1)->capacity(); }
-
 // The ids of what the model, which holds `context` tokens, reads: the conversation so far, if there is one, and the
 // prompt.
 std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, std::int64_t context,
@@ -148,7 +146,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
   // generated in one batch.
   constexpr std::int64_t kSamplesAtOnce = 1024;
   std::vector<std::vector<std::int32_t>> ids;
-  const std::int64_t context = context_of(loaded);
+  const std::int64_t context = loaded.generator().start(1)->capacity();  // of some models without a limit
   for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, context, how));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
   // The model that has learned the prompt; learning ends as soon as the prompt has been read.

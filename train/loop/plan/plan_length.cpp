@@ -120,7 +120,7 @@ class LengthPlanner : Choices {
     if (is_read_often(data.bytes)) choose({{"dropout", "0.1"}}, "there is time to read the data many times");
   }
 
-  // Few pairs are to be learned by heart.
+  // Without dropout, pairs that are read often are learned by heart (docs/learning.md), as few pairs are meant to be.
   bool is_read_often(std::int64_t bytes) const {
     constexpr double kManyPasses = 12, kBytesPerSecond = 64'000;  // of pairs, on two cores with AVX2
     return bytes >= kMuchBytes && request_.seconds * kBytesPerSecond >= kManyPasses * static_cast<double>(bytes);

@@ -118,7 +118,7 @@ double ModelShape::most_passes(double train_tokens, bool taught) const {
   // 1.564 after one pass, 1.575 after 1.2 and 1.584 after 1.5; on its first 100,000 characters 1.623 after 0.9 passes,
   // 1.603 after 1.3, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the tables does not change that.
   constexpr double kShortTextTablesPasses = 1.3, kTablesPasses = 1, kBothPasses = 1.2, kNetworkPasses = 20;
-  // Taught by counts, 6 x 192 has 1.348 on tinyshakespeare after 20 passes, 1.340 after 33 (of a plan; 1.351 after 20).
+  // Plans of 6 x 192 that counts teach have 1.351 on tinyshakespeare after 20 passes, and 1.340 after 33.
   constexpr double kTaughtPasses = 40;
   // A network of 4 x 128 has 1.960 and 1.627 after 10 passes over 88,000 characters of chat and 100,000 of prose, 1.987
   // after 17 and 1.638 after 15.
