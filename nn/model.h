@@ -26,6 +26,8 @@ struct Batch {
   /// [B, T, V]: what is known about the targets without the model, for models with a prior (nn/prior.h). Empty: the
   /// model computes it from the ids.
   Tensor prior = {};
+  /// [B, T, V] each: priors by other counts than that of `prior`, for models that are made of several.
+  std::vector<Tensor> other_priors = {};
   /// [B, T, V]: probabilities to be learned in place of the targets, as a Generator does. Those of a token sum to 1, or
   /// are 0 where nothing is predicted.
   Tensor expected = {};

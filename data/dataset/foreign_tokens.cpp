@@ -248,7 +248,7 @@ std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& pa
   Hash128 hash;
   file->train = open_tokens(*file, paths.train, hash);
   file->val = open_tokens(*file, paths.val, hash);
-  file->has_validation = !paths.val.empty();
+  file->has_validation = !file->val.empty();  // `maki prepare` writes an empty val.bin where nothing is held back
   file->facts.corpus_hash = to_hex(hash.value());
   file->facts.train_tokens = static_cast<std::int64_t>(file->train.size());
   file->facts.val_tokens = static_cast<std::int64_t>(file->val.size());

@@ -104,7 +104,8 @@ std::vector<std::string> list_corpus_files(const std::vector<std::string>& sourc
       continue;
     }
     const DirectoryListing below = list_directory(
-        source, {.include = options.include, .exclude = options.exclude, .binary = has_zero_bytes(options.encoding)});
+        source,
+        {.include = options.include, .exclude = options.exclude, .zero_bytes = has_zero_bytes(options.encoding)});
     const std::string skipped = below.describe_skipped();
     if (!skipped.empty()) {
       notes.push_back(fmt::format("{}: {} {} read; skipped: {}", source, below.files.size(),

@@ -9,6 +9,7 @@
 #include "data/io/file.h"
 #include "data/text/file_signature.h"
 #include "data/text/glob.h"
+#include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
 namespace {
@@ -28,6 +29,7 @@ constexpr std::array<Words, kSkipReasonCount> kSkipReasonWords = {{{"hidden", "h
                                                                    {"excluded", "excluded"},
                                                                    {"directory of runs", "directories of runs"},
                                                                    {"link", "links"},
+                                                                   {"tokenizer", "tokenizers"},
                                                                    {"pipe or device", "pipes or devices"}}};
 
 bool holds_checkpoints(const fs::path& directory) {
@@ -61,9 +63,10 @@ std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs
   }
   if (kind != fs::file_type::regular) return link ? SkipReason::link : SkipReason::special;
   if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
+  if (relative.filename().string().ends_with(kOwnTokenizerFile)) return SkipReason::tokenizer;
   const std::string beginning = read_beginning(entry.path().string(), kBeginningBytes);
   if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
-  if (!filter.binary && is_binary(beginning)) return SkipReason::binary;
+  if (filter.zero_bytes ? is_known_binary(beginning) : is_binary(beginning)) return SkipReason::binary;
   return std::nullopt;
 }
 

@@ -10,15 +10,15 @@
 namespace maki {
 
 /// Why an entry of a directory is skipped; see list_directory().
-enum class SkipReason : std::uint8_t { hidden, binary, compressed, excluded, run, link, special };
-inline constexpr std::size_t kSkipReasonCount = 7;
+enum class SkipReason : std::uint8_t { hidden, binary, compressed, excluded, run, link, tokenizer, special };
+inline constexpr std::size_t kSkipReasonCount = 8;
 
 struct DirectoryFilter {
   /// Glob patterns (data/text/glob.h). A pattern without a / is matched against the file name, a pattern with one
   /// against the path relative to the directory. An empty `include` accepts every file. `exclude` takes precedence and
   /// applies to directories as well.
   std::vector<std::string> include = {}, exclude = {};
-  bool binary = false;  ///< also accept binary files, for encodings whose text contains zero bytes
+  bool zero_bytes = false;  ///< also accept files with zero bytes, for encodings whose text contains them
 };
 
 struct DirectoryListing {

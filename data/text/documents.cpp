@@ -53,7 +53,9 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
     constexpr int kOutOfRange = 406;  // json.exception.out_of_range.406: a number overflows
-    const bool surrogate = std::string_view(error.what()).find("surrogate") != std::string_view::npos;
+    // What it says of the last token read is the user's text.
+    const std::string_view what = error.what(), reason = what.substr(0, what.find("; last read:"));
+    const bool surrogate = reason.find("surrogate") != std::string_view::npos;
     check<CorpusError>(
         !surrogate,
         "has half of a surrogate pair at byte {}, an escape such as \\ud83d alone, which is no character; "

@@ -75,9 +75,13 @@ std::string describe_other_file(std::string_view beginning, const std::string& w
   return fmt::format("is {}; {}", kind->what, fmt::format(fmt::runtime(kind->advice), word));
 }
 
-bool is_binary(std::string_view beginning) {
+bool is_known_binary(std::string_view beginning) {
   const FileKind* const kind = find_other_file(beginning);
-  if (kind != nullptr && kind->binary) return true;
+  return kind != nullptr && kind->binary;
+}
+
+bool is_binary(std::string_view beginning) {
+  if (is_known_binary(beginning)) return true;
   return beginning.find('\0') != std::string_view::npos && !detect_encoding(beginning);
 }
 

@@ -21,8 +21,10 @@ const Compression* detect_compression(std::string_view beginning);
 /// pointers of Git LFS; empty for anything else. `word` is the path of the file as a word of a shell command.
 std::string describe_other_file(std::string_view beginning, const std::string& word);
 
-/// Whether a file that begins with these bytes is certainly not text: describe_other_file() knows that it is binary, or
-/// they contain a zero byte and are not recognised as UTF-16 or UTF-32. An empty file is text.
+/// Whether describe_other_file() knows a file that begins with these bytes, and that it is binary.
+bool is_known_binary(std::string_view beginning);
+/// Whether a file that begins with these bytes is certainly not text: it is known to be binary, or they contain a zero
+/// byte and are not recognised as UTF-16 or UTF-32. An empty file is text.
 bool is_binary(std::string_view beginning);
 
 }  // namespace maki

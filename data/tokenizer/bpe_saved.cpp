@@ -41,13 +41,7 @@ class Reader {
 };
 
 std::unique_ptr<Tokenizer> make_bpe(const TextToLearn& text, const TokenizerOptions& options) {
-  if (text.learned.size() == 1) return std::make_unique<BpeTokenizer>(learn_bpe(text.learned[0], options.vocab_size));
-  std::size_t size = 0;
-  for (const std::string_view piece : text.learned) size += piece.size();
-  std::string all;
-  all.reserve(size);
-  for (const std::string_view piece : text.learned) all += piece;
-  return std::make_unique<BpeTokenizer>(learn_bpe(all, options.vocab_size));
+  return std::make_unique<BpeTokenizer>(learn_bpe(text, options.vocab_size));
 }
 
 // The letters of what an added token may have and a special token usually has not.
@@ -109,7 +103,8 @@ constinit const TokenizerKind kBpeTokenizer = {"bpe",
                                                "maki bpe tokenizer 1\n",
                                                make_bpe,
                                                load_bpe,
-                                               /*has_limit=*/true};
+                                               /*has_limit=*/true,
+                                               /*spaced_words=*/true};
 
 std::string BpeTokenizer::save_encoding() const {
   std::string saved(kBpeTokenizer.header);

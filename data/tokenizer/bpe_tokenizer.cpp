@@ -205,7 +205,7 @@ std::size_t BpeTokenizer::next_cut(std::string_view text, std::size_t at) const 
   return added_.may_span_cuts() ? text.size() : pre_tokenizer_.next_cut(text, at);
 }
 
-BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size) {
+BpeParts learn_bpe(const TextToLearn& text, std::int64_t vocab_size) {
   check<CorpusError>(vocab_size >= kMinBpeVocabulary && vocab_size <= kMaxBpeVocabulary,
                      "vocab_size: must be in [{}, {}] for byte-level BPE, which has 256 bytes and {}; got {}",
                      kMinBpeVocabulary, kMaxBpeVocabulary, kEndOfText, vocab_size);
@@ -214,7 +214,7 @@ BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size) {
     const char text_of_byte = static_cast<char>(byte);
     parts.tokens.add(std::string_view(&text_of_byte, 1));
   }
-  parts.merges = train_bpe(count_pieces(text, PreTokenizer(parts.rule)), vocab_size - 1);
+  parts.merges = train_bpe(count_pieces(text.learned, PreTokenizer(parts.rule)), vocab_size - 1);
   for (const BpeMerge& merge : parts.merges) {
     if (merge.merged != static_cast<std::int32_t>(parts.tokens.size())) continue;  // a token that existed already
     std::string bytes(parts.tokens[static_cast<std::size_t>(merge.left)]);

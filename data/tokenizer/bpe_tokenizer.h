@@ -70,10 +70,10 @@ class BpeTokenizer final : public Tokenizer {
   std::optional<std::int32_t> named_end_;
 };
 
-/// Learns a vocabulary of at most `vocab_size` tokens from a text: the 256 bytes, tokens that are merged from them, and
-/// kEndOfText as the last. Fewer tokens if no pair occurs twice; 257 for an empty text. Throws CorpusError unless
-/// vocab_size is in [257, kMaxBpeVocabulary], and what train_bpe() throws.
-BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size);
+/// Learns a vocabulary of at most `vocab_size` tokens from texts, none across two of them: the 256 bytes, tokens that
+/// are merged from them, and kEndOfText as the last. Fewer tokens if no pair occurs twice; 257 for an empty text.
+/// Throws CorpusError unless vocab_size is in [257, kMaxBpeVocabulary], and what train_bpe() throws.
+BpeParts learn_bpe(const TextToLearn& text, std::int64_t vocab_size);
 /// Tokens: at least the 256 bytes and kEndOfText; at most 16.8 million, more than any model has.
 inline constexpr std::int64_t kMinBpeVocabulary = 257, kMaxBpeVocabulary = 1 << 24;
 

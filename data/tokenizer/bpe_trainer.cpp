@@ -175,22 +175,24 @@ std::vector<BpeMerge> Trainer::train(std::int64_t max_tokens) {
   return merges;
 }
 
-// Parts of the text, cut where the pre-tokenizer certainly cuts.
-std::vector<std::string_view> parts_of(std::string_view text, const PreTokenizer& pre_tokenizer) {
+// Parts of the texts, cut where the pre-tokenizer certainly cuts.
+std::vector<std::string_view> parts_of(std::span<const std::string_view> texts, const PreTokenizer& pre_tokenizer) {
   constexpr std::size_t kPartBytes = 1 << 20;  // large enough that parts cost nothing, small enough for all threads
   std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t size = pre_tokenizer.next_cut(text, std::min(kPartBytes, text.size()));
-    parts.push_back(text.substr(0, size));
-    text.remove_prefix(size);
+  for (std::string_view text : texts) {
+    while (!text.empty()) {
+      const std::size_t size = pre_tokenizer.next_cut(text, std::min(kPartBytes, text.size()));
+      parts.push_back(text.substr(0, size));
+      text.remove_prefix(size);
+    }
   }
   return parts;
 }
 
 }  // namespace
 
-PieceCounts count_pieces(std::string_view text, const PreTokenizer& pre_tokenizer) {
-  const std::vector<std::string_view> parts = parts_of(text, pre_tokenizer);
+PieceCounts count_pieces(std::span<const std::string_view> texts, const PreTokenizer& pre_tokenizer) {
+  const std::vector<std::string_view> parts = parts_of(texts, pre_tokenizer);
   std::vector<PieceMap<std::int64_t>> counts(
       static_cast<std::size_t>(std::max<std::int64_t>(1, workers(std::ssize(parts)))));
   parallel_for_throwing(std::ssize(parts), kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,8 +15,8 @@ namespace maki {
 
 /// A piece of text and how often it occurs.
 using PieceCounts = std::vector<std::pair<std::string_view, std::int64_t>>;
-/// Counts the pieces of a text, on all threads. The order of the result is unspecified; the text must outlive it.
-PieceCounts count_pieces(std::string_view text, const PreTokenizer& pre_tokenizer);
+/// Counts the pieces of texts, on all threads. The order of the result is unspecified; the texts must outlive it.
+PieceCounts count_pieces(std::span<const std::string_view> texts, const PreTokenizer& pre_tokenizer);
 
 /// Learns merges until there are `max_tokens` tokens, the 256 bytes included, or no pair occurs twice. Tokens 0 to 255
 /// are the bytes in the order of bytes_by_character(), and every merge makes the next token, except that a string that

@@ -2,12 +2,18 @@
 
 #include "data/io/error.h"
 #include "data/io/utf8.h"
+#include "data/tokenizer/pre_tokenizer.h"
 
 namespace maki {
 namespace {
 
-bool is_ascii_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+// Whether the last character of a text is its own normal form, and no white space.
+bool ends_in_stable_character(std::string_view text, Normalization form) {
+  std::size_t begin = text.size() - 1;
+  while (begin > 0 && is_continuation(text[begin])) --begin;
+  const std::string_view character = text.substr(begin);
+  std::string_view rest = character;
+  return !is_white_space(next_code_point(rest)) && normalize(character, form) == character;
 }
 
 }  // namespace
@@ -84,11 +90,12 @@ std::vector<std::int32_t> NormalizedTokenizer::encode_line(std::string_view line
   return inner_->encode_line(normalize(line, form_));
 }
 
-// Between an ASCII letter or digit and a space, which no normalization combines or changes, every kind can be cut,
-// unless a token that is found in the text may stand there.
+// A text may be normalized in two parts if the second begins with ASCII, with which nothing before it combines. Here
+// this is a space or newline, after a character that stays what it is, unless a token that is found in the text may
+// stand there.
 std::size_t NormalizedTokenizer::next_cut(std::string_view text, std::size_t at) const {
   for (at = std::max<std::size_t>(at, 1); at < text.size(); ++at) {
-    if ((text[at] == ' ' || text[at] == '\n') && is_ascii_letter_or_digit(text[at - 1]) &&
+    if ((text[at] == ' ' || text[at] == '\n') && ends_in_stable_character(text.substr(0, at), form_) &&
         inner_->next_cut(text, at) == at)
       return at;
   }

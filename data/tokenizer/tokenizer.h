@@ -138,7 +138,7 @@ struct TokenizerKind {
   /// Restores a tokenizer from the bytes that follow the header. Throws CorpusError if they are damaged.
   std::unique_ptr<Tokenizer> (*load)(std::string_view saved);
   bool has_limit = false;     ///< whether TokenizerOptions::vocab_size limits the vocabulary
-  bool spaced_words = false;  ///< whether the token of a word includes the space before it
+  bool spaced_words = false;  ///< whether the first token of a word includes the space before it
 };
 
 std::vector<std::string> tokenizer_names();

@@ -23,13 +23,15 @@ GenerationBatch::GenerationBatch(const Generator& model, std::span<const Text> t
 
 void GenerationBatch::step(const Use& use, const Ended& ended) {
   if (read_ == state_->capacity()) {
-    if (!slide_context_) {
-      for (const Row& row : rows_) ended(row.text, {row.generated.tokens, StopReason::context_full});
-      return rows_.clear();
-    }
+    if (!slide_context_) return end_all(StopReason::context_full, ended);
     slide();
   }
   draw(read(), use, ended);
+}
+
+void GenerationBatch::end_all(StopReason reason, const Ended& ended) {
+  for (const Row& row : rows_) ended(row.text, {row.generated.tokens, reason});
+  rows_.clear();
 }
 
 // Each row continues from the second half of its context. Requires: the context is full, so that every row has drawn
@@ -41,14 +43,14 @@ void GenerationBatch::slide() {
   read_ = 0;
 }
 
-// Reads as many tokens as every row has: the logits after them, [rows, V].
+// Reads as many tokens as every row has, within the limit of a step: the logits after them, [rows, V].
 Tensor GenerationBatch::read() {
-  std::int64_t end = std::ssize(rows_.front().ids);
-  for (const Row& row : rows_) end = std::min<std::int64_t>(end, std::ssize(row.ids));
+  std::int64_t to = read_ + kMaxReadTokens;
+  for (const Row& row : rows_) to = std::min<std::int64_t>(to, std::ssize(row.ids));
   std::vector<std::int32_t> ids;
-  for (const Row& row : rows_) ids.insert(ids.end(), row.ids.begin() + read_, row.ids.begin() + end);
-  const Shape shape{std::ssize(rows_), end - read_};
-  read_ = end;
+  for (const Row& row : rows_) ids.insert(ids.end(), row.ids.begin() + read_, row.ids.begin() + to);
+  const Shape shape{std::ssize(rows_), to - read_};
+  read_ = to;
   return model_.next_logits(tensor(ids, shape), *state_);
 }
 
@@ -86,7 +88,7 @@ bool GenerationBatch::draw(Row& row, const Tensor& logits, const Use& use) {
 
 void generate_batch(const Generator& model, std::span<const TextStart> texts, const GenerateOptions& options,
                     const std::function<bool(std::size_t, std::int32_t)>& use,
-                    const std::function<void(std::size_t, const Generated&)>& ended) {
+                    const std::function<void(std::size_t, const Generated&)>& ended, const StopRequest& interrupt) {
   check(std::ranges::none_of(texts, [](const TextStart& text) { return text.prompt.empty(); }),
         "generate: the prompt must have at least one token");
   if (texts.empty()) return;
@@ -101,7 +103,10 @@ void generate_batch(const Generator& model, std::span<const TextStart> texts, co
     if (options.watch) options.watch(i, token, logits);
     return use(i, token);
   };
-  while (batch.running()) batch.step(use_token, ended);
+  while (batch.running()) {
+    batch.step(use_token, ended);
+    if (interrupt.requested()) batch.stop(ended);
+  }
 }
 
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/core/stop_request.h"
 #include "nn/generate/sampler.h"
 #include "nn/model.h"
 
@@ -63,14 +64,22 @@ class GenerationBatch {
   using Use = std::function<bool(std::size_t text, std::int32_t token, const Tensor& logits)>;
   using Ended = std::function<void(std::size_t text, const Generated&)>;
 
+  /// The most tokens of each text that one step reads, so that the memory of a step does not grow with the prompts, and
+  /// its caller can do something else meanwhile. As many as linear attention sums at a time, so that its results have
+  /// the bits of a single pass; and the same for any number of texts, so that they are those of one text alone.
+  static constexpr std::int64_t kMaxReadTokens = 512;
+
   /// Throws as generate() does. Requires: there is a text; the model outlives the batch.
   GenerationBatch(const Generator& model, std::span<const Text> texts, bool slide_context = true);
 
   bool running() const { return !rows_.empty(); }
-  /// Reads as many tokens as every text has, and draws the next one of each whose prompt has been read. Those that end
-  /// leave the batch, with a call of `ended`. Throws what generate() throws; the batch must then not be used again.
-  /// Requires: running().
+  /// Reads as many tokens as every text has, at most kMaxReadTokens of each, and draws the next one of each whose
+  /// context has then been read: of none while the shortest prompt goes on, or while a context that was full is read
+  /// again. Those that end leave the batch, with a call of `ended`. Throws what generate() throws; the batch must then
+  /// not be used again. Requires: running().
   void step(const Use& use, const Ended& ended);
+  /// Ends all texts that are left, as if `use` had returned false.
+  void stop(const Ended& ended) { end_all(StopReason::stopped, ended); }
 
  private:
   // A text that is being generated: one row of the state.
@@ -84,6 +93,7 @@ class GenerationBatch {
     Generated generated = {};
     TokenHistory history = {};
   };
+  void end_all(StopReason reason, const Ended& ended);
   void slide();
   Tensor read();
   bool draw(Row& row, const Tensor& logits, const Use& use);
@@ -100,10 +110,12 @@ class GenerationBatch {
 /// the tokens that it would get alone if the model's logits have the same bits however tokens are divided among calls
 /// (Generator::same_bits_stepwise()), or if all prompts have the same length; otherwise rounding may change a draw.
 /// `use` receives the index of the text and the token; `ended` is called once per text, as soon as it ends, in the
-/// order in which texts end, and not after an exception, which ends all texts. Throws as generate() does. Does nothing
-/// without texts.
+/// order in which texts end, and not after an exception, which ends all texts. `interrupt` is asked after each step of
+/// the batch, also while prompts are being read, and ends all texts as if `use` had returned false. Throws as
+/// generate() does. Does nothing without texts.
 void generate_batch(const Generator& model, std::span<const TextStart> texts, const GenerateOptions& options,
                     const std::function<bool(std::size_t text, std::int32_t token)>& use,
-                    const std::function<void(std::size_t text, const Generated&)>& ended);
+                    const std::function<void(std::size_t text, const Generated&)>& ended,
+                    const StopRequest& interrupt = {});
 
 }  // namespace maki

@@ -1,4 +1,6 @@
 // A run continues in the arithmetic of its steps so far, or on request in another one, which is recorded.
+#include "train/app/arithmetic.h"
+
 #include "autograd/kernels/simd/target.h"
 #include "tests/cli/small_run.h"
 #include "tests/files.h"
@@ -68,6 +70,10 @@ TEST_CASE("a run whose arithmetic this machine lacks is refused, and continues i
   const std::string said = require_ok(run_maki({"inspect", checkpoint(run, 40)})).out;
   REQUIRE(contains(said, kElsewhere + ", " + here));
   require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
+  Config often;  // there and back: each arithmetic is listed once
+  often.arithmetic = here + ", other";
+  keep_arithmetic(often, "", /*any=*/true);
+  REQUIRE(often.arithmetic == "other, " + here);
   REQUIRE(run_maki({"train", folder / "text", "--any-arithmetic"}).exit_code == 2);
 }
 

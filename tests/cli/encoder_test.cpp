@@ -133,11 +133,15 @@ TEST_CASE("the candidates of fill, all together, have probability 1") {
 }
 
 TEST_CASE("a word that is filled in brings the space before it along") {
-  const TrainedEncoder trained({"--tokenizer", "word"});
-  const json facts = json::parse(
-      require_ok(run_maki({"fill", trained.run, "--text", "the [MASK] unrolls slowly", "--top", "1", "--json"})).out);
-  REQUIRE(facts.at("masks")[0].at("position") == 1);
-  REQUIRE(facts.at("masks")[0].at("candidates").size() == 1);
+  for (const Arguments& tokens : {Arguments{"--tokenizer", "word"}, {"--tokenizer", "bpe", "--vocab-size", "300"}}) {
+    const TrainedEncoder trained(tokens);
+    const auto filled = [&](const std::string& text) {
+      return json::parse(require_ok(run_maki({"fill", trained.run, "--text", text, "--top", "1", "--json"})).out);
+    };
+    const json facts = filled("the [MASK] unrolls slowly");
+    REQUIRE(facts.at("masks")[0].at("position") == filled("the[MASK] unrolls slowly").at("masks")[0].at("position"));
+    REQUIRE(facts.at("masks")[0].at("candidates").size() == 1);
+  }
 }
 
 TEST_CASE("fill refuses what it cannot do in one sentence") {

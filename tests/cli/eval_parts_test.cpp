@@ -1,5 +1,6 @@
 // maki eval: overlapping windows, every file by itself, and the loss by position.
 #include <cmath>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/every_kind.h"
@@ -127,6 +128,29 @@ TEST_CASE("eval per file of the run's own text measures the validation part of e
   REQUIRE(facts.at("files").at(0).at("file") == folder / "corpus/a.txt");
   REQUIRE(facts.at("files").at(0).at("val_loss") == eval_facts({run, tail}).at("val_loss"));
   REQUIRE(facts.at("files").at(1).at("file") == folder / "corpus/b.txt");
+}
+
+TEST_CASE("eval per file of documents: one line for each file, with the figures that it has alone") {
+  const TemporaryFolder folder;
+  const auto file = [&](const char* name, const char* words) {
+    std::string lines;
+    for (int i = 0; i < 40; ++i) lines += fmt::format("{{\"text\": \"the {} {}\"}}\n", words, i);
+    return folder.write(name, lines);
+  };
+  const std::string a = file("a.jsonl", "maki unrolls"), b = file("b.jsonl", "tape reel"),
+                    c = file("c.jsonl", "maki reel");
+  const Arguments fields = {"--json-field", "text"};
+  const std::string run = trained_run(folder, a, kSmall + fields + Arguments{"--tokenizer", "bpe"});
+  const json own = eval_facts({run, "--per-file"});
+  REQUIRE(own.at("files").size() == 1);
+  REQUIRE(own.at("files").at(0).at("val_loss") == own.at("val_loss"));
+  const json facts = eval_facts(Arguments{run, c, b, "--per-file"} + fields);
+  REQUIRE(facts.at("files").size() == 2);
+  for (const json& each : facts.at("files")) {
+    const json alone = eval_facts(Arguments{run, each.at("file")} + fields);
+    REQUIRE(each.at("targets") == alone.at("targets"));
+    REQUIRE(each.at("val_loss") == alone.at("val_loss"));
+  }
 }
 
 TEST_CASE("eval per file of a task that reads columns is refused") {

@@ -89,5 +89,9 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   require_refused(run_maki({"inspect", a, b, "--csv"}), 2, {"--csv", "single"});
   require_refused(run_maki({"inspect", a, "--csv", "--json"}), 2, {"--csv and --json", "use only one of them"});
   require_refused(run_maki({"inspect", a, folder / "none"}), 2, {"none"});
-  require_refused(run_maki({"inspect", a + "/checkpoints/step-00000040.maki", "--csv"}), 2, {"run directory"});
+  for (const std::string& path : {a + "/checkpoints/step-00000040.maki", folder.path(), folder / "none"})
+    require_refused(run_maki({"inspect", path, "--csv"}), 2, {"run directory"});
+  require_refused(run_maki({"inspect", a, "--csv", "--verify"}), 2, {"--csv", "--verify", "omit one of them"});
+  require_refused(run_maki({"inspect", a, "--csv", "--checkpoint", "best"}), 2,
+                  {"--csv", "--checkpoint", "omit one of them"});
 }

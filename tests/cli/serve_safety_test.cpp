@@ -101,6 +101,22 @@ TEST_CASE("values that are nested as deeply as a body allows are refused", "[ser
   });
 }
 
+TEST_CASE("bodies of very many objects or fields are refused", "[serve_safety_test]") {
+  const TrainedRun run;
+  std::string objects = R"({"prompt":[{})", fields = R"({"model":"run")";
+  while (objects.size() < 1'000'000) objects += ",{}";
+  for (int i = 0; fields.size() < 1'000'000; ++i) fields += fmt::format(R"(,"{}":1)", i);
+  serve({run.path}, [&](int port, const std::string&) {
+    for (const char* const path : {"/v1/completions", "/api/inside"}) {
+      for (const std::string& body : {objects + "]}", fields + "}"}) {
+        const Reply refused = request(port, "POST", path, body, kJsonType);
+        REQUIRE(refused.status == 400);
+        REQUIRE_THAT(refused.body, ContainsSubstring("body: must have at most 64 fields and objects"));
+      }
+    }
+  });
+}
+
 TEST_CASE("a server on another address wants its token", "[serve_safety_test]") {
   const TrainedRun run;
   serve({run.path, "--host", "0.0.0.0"}, [&](int port, const std::string& printed) {

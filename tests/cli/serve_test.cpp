@@ -4,11 +4,13 @@
 #include <numeric>
 #include <set>
 
+#include "autograd/core/storage.h"
 #include "tests/cli/http_client.h"
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/trained_run.h"
 #include "train/app/serve/completion_answer.h"
+#include "train/app/serve/engine.h"
 
 using namespace maki::tests;
 using nlohmann::json;
@@ -37,6 +39,21 @@ json joined(const Reply& reply, int index) {
   }
   return all;
 }
+
+int port_of(const maki::HttpServer& server) { return std::stoi(server.url().substr(server.url().rfind(':') + 1)); }
+
+// There is no memory for its states.
+class NoMemory final : public maki::Generator {
+ public:
+  const char* kind() const override { return "no memory"; }
+  maki::Tensor loss(const maki::Batch&, const maki::CrossEntropy&, maki::State*) const override { return {}; }
+  double attention_flop(std::int64_t) const override { return 0; }
+  std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::unique_ptr<maki::State> start(std::int64_t, const maki::Tensor&, const maki::Tensor&) const override {
+    throw maki::OutOfMemoryError("no memory is left");
+  }
+  maki::Tensor next_logits(const maki::Tensor&, maki::State&) const override { return {}; }
+};
 
 }  // namespace
 
@@ -96,7 +113,7 @@ TEST_CASE("a stream is whole although its client reads nothing until the texts h
     while (!turns.idle()) turns.step();
   };
   const maki::HttpServer server({}, {{"POST", "/v1/completions", false, draw}});
-  const int port = std::stoi(server.url().substr(server.url().rfind(':') + 1));
+  const int port = port_of(server);
   std::string prompt;
   while (prompt.size() < 600'000) prompt += "the ";
   json body{{"model", "run"}, {"prompt", prompt}, {"max_tokens", 20}, {"n", 8}, {"echo", true}};
@@ -114,6 +131,56 @@ TEST_CASE("a stream is whole although its client reads nothing until the texts h
   REQUIRE((stream.events().back() == "[DONE]"));
 }
 
+TEST_CASE("too little memory for the state of a text is no fault of the request, and passes", "[serve_test]") {
+  const TrainedRun run;
+  const auto model = std::make_shared<maki::LoadedModel>(checkpoint(run.path, 30));
+  model->model = std::make_unique<NoMemory>();
+  const auto draw = [&](const std::shared_ptr<maki::HttpExchange>& exchange) {
+    maki::TextTurns turns;
+    const auto request = maki::parse_completion(exchange->body(), 1);
+    std::make_shared<maki::CompletionAnswer>(request, model, exchange)->begin(turns);
+    while (!turns.idle()) turns.step();
+  };
+  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, draw}});
+  const Reply refused = complete(port_of(server), {{"model", "run"}, {"n", 3}});
+  REQUIRE(refused.status == MHD_HTTP_SERVICE_UNAVAILABLE);
+  REQUIRE_THAT(refused.body, ContainsSubstring("no memory is left"));
+}
+
+TEST_CASE("an answer that echoed prompts would make too large is refused", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    json body{{"model", "run"}, {"prompt", std::string(100'000, 'a')}, {"max_tokens", 0}, {"n", 128}, {"echo", true}};
+    const Reply refused = complete(port, body);
+    REQUIRE(refused.status == 400);
+    REQUIRE_THAT(refused.body, ContainsSubstring("got 12800000; ask for fewer"));
+    body["n"] = 2;
+    REQUIRE(complete(port, body).status == 200);
+  });
+}
+
+TEST_CASE("four models stay in memory, as many as the page compares", "[serve_test]") {
+  const TrainedRun run;
+  const std::vector<std::string> names = {"run", "b", "c", "d"};
+  for (std::size_t i = 1; i < names.size(); ++i)
+    std::filesystem::copy(run.path, run.folder / names[i], std::filesystem::copy_options::recursive);
+  const maki::ServedRuns runs(run.folder.path());
+  maki::Engine engine(runs, maki::WeightNumbers::trained);
+  const auto load = [&] {
+    std::vector<maki::Engine::Model> models;
+    for (const std::string& name : names) {
+      auto promise = std::make_shared<std::promise<maki::Engine::Model>>();
+      auto loaded = promise->get_future();
+      engine.with_model(name, std::make_shared<maki::HttpExchange>(nullptr),
+                        [kept = std::move(promise)](const maki::Engine::Model& model) { kept->set_value(model); });
+      models.push_back(loaded.get());
+    }
+    return models;
+  };
+  const auto models = load();
+  REQUIRE(load() == models);
+}
+
 TEST_CASE("a stream of many blocks arrives as it was written", "[serve_test]") {
   std::string parts[2];
   for (int i = 0; parts[1].size() < 3'000'000; ++i) parts[i % 2] += std::to_string(i);
@@ -124,7 +191,7 @@ TEST_CASE("a stream of many blocks arrives as it was written", "[serve_test]") {
     begun.set_value(exchange);
   };
   const maki::HttpServer server({}, {{"GET", "/", false, begin}});
-  const Connection connection(std::stoi(server.url().substr(server.url().rfind(':') + 1)));
+  const Connection connection(port_of(server));
   connection.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const std::string head = connection.read_until("\r\n\r\n");  // the stream is being sent
   const auto exchange = begun.get_future().get();

@@ -72,6 +72,54 @@ TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one
   REQUIRE(lines.out == a + "\n" + run_maki({"tokenizer", "encode", tokenizer}, with_input("b a")).out);
 }
 
+TEST_CASE("maki tokenizer encode names what it cannot encode by its place in the whole text") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run", corpus = folder.write("corpus.txt", small_text());
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "0", "--lr-decay-steps", "1"}));
+  std::string text;
+  while (text.size() < 20'000) text += small_text();
+  require_refused(run_maki({"tokenizer", "encode", run}, with_input(text + "\xFF")), 3,
+                  {fmt::format("byte {}", text.size())});
+  require_refused(run_maki({"tokenizer", "encode", run}, with_input("猫" + text + "犬")), 3, {"猫", "犬"});
+}
+
+TEST_CASE("a tokenizer of documents learns nothing across them, and lines are encoded as lines that stand alone") {
+  const TemporaryFolder folder;
+  std::string lines, pairs;
+  for (int i = 0; i < 30; ++i) lines += "{\"t\": \"ab\"}\n{\"t\": \"cd\"}\n";
+  const std::string jsonl = folder.write("d.jsonl", lines), tokens = folder / "t.json";
+  const Finished trained =
+      require_ok(run_maki({"tokenizer", "train", jsonl, "--json-field", "t", "--out", tokens, "--json"}));
+  REQUIRE(json::parse(trained.out).at("tokens") == 60);
+  REQUIRE(json::parse(trained.out).at("vocab_size") == 256 + 2 + 1);
+  for (int i = 0; i < 20; ++i) pairs += "one two\tthree four\n";
+  const std::string run = folder / "run";
+  require_ok(run_maki({"train",
+                       folder.write("p.tsv", pairs),
+                       "--model",
+                       "seq2seq",
+                       "--tokenizer",
+                       "word",
+                       "--out",
+                       run,
+                       "--max-steps",
+                       "0",
+                       "--lr-decay-steps",
+                       "1",
+                       "--n-embd",
+                       "16",
+                       "--n-head",
+                       "2",
+                       "--block-size",
+                       "16",
+                       "--batch-size",
+                       "2"}));
+  const auto encoded = [&](const Arguments& more, const std::string& text) {
+    return require_ok(run_maki(Arguments{"tokenizer", "encode", run, "--source"} + more, with_input(text))).out;
+  };
+  REQUIRE(encoded({"--lines"}, "one two\n") == encoded({}, " one two"));
+}
+
 TEST_CASE("a tokenizer is trained, and a corpus prepared, from those files of a directory that are named") {
   const TemporaryFolder folder;
   const std::string text = folder.write("d/a.txt", small_text()), some = folder / "some.json",

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
 #include <sstream>
+#include <unistd.h>
 
 #include "tests/cli/require_refused.h"
 #include "train/run/container.h"
@@ -241,6 +243,20 @@ TEST_CASE("generate translates every line of a prompt, a file or standard input,
           run.translate("a b\n", {"--checkpoint", "6", "--beam", "1"}));
 }
 
+TEST_CASE("lines from a pipe are answered without waiting for more of them") {
+  const TranslatorRun run;
+  RunOptions piped;
+  piped.input = "a b\nc d e\n";
+  piped.input_stays_open = true;
+  piped.output_file = run.folder / "answers";
+  piped.meanwhile = [&](pid_t process) {
+    for (int i = 0; i < 60000 && std::ranges::count(text_so_far(piped.output_file), '\n') < 2; ++i) usleep(1000);
+    kill(process, SIGTERM);
+  };
+  REQUIRE(run_maki({"generate", run.path}, piped).exit_code == 128 + SIGTERM);
+  REQUIRE(read_text(piped.output_file) == run.translate(piped.input));
+}
+
 TEST_CASE("generate describes each translation as JSON, and searches with a beam") {
   const TranslatorRun run;
   const std::string input = "a b\n\nc d e\n";
@@ -274,19 +290,21 @@ TEST_CASE("generate describes each translation as JSON, and searches with a beam
 
 TEST_CASE("lines that cannot be read are named by number") {
   const TranslatorRun run, learned({"--tokenizer", "word", "--positions", "learned"});
-  const auto refuse = [](const TranslatorRun& r, const std::string& input, int code,
+  // The lines before it are answered.
+  const auto refuse = [](const TranslatorRun& r, const std::string& good, const std::string& bad, int code,
                          const std::vector<std::string>& words) {
     RunOptions piped;
-    piped.input = input;
+    piped.input = good + bad + "b\n";
     const Finished finished = run_maki({"generate", r.path}, piped);
-    REQUIRE(finished.out.empty());
+    REQUIRE(finished.out == r.translate(good));
     require_refused(finished, code, words);
   };
-  refuse(run, "a b\na zoo\n", 3, {"line 2", "z (U+007A)", "o (U+006F) 2 times", "--unknown skip"});
-  refuse(run, "a\n\nb \xFF\n", 3, {"line 3", "UTF-8", "offset 2"});
+  refuse(run, "a b\n", "a zoo\n", 3, {"line 2", "z (U+007A)", "o (U+006F) 2 times", "--unknown skip"});
+  refuse(run, "a\n\n", "b \xFF\n", 3, {"line 3", "UTF-8", "offset 2"});
+  refuse(run, "", "\xFF\n", 3, {"line 1", "UTF-8", "offset 0"});
   const std::string longer = "a b c d e a b c d e a b c d e a b",
                     many = "one two three four five one two three four five one two";
-  refuse(learned, "a\n" + longer + "\n", 3, {"line 2", "at most 11 tokens", "learned positions", "it has 17"});
+  refuse(learned, "a\n", longer + "\n", 3, {"line 2", "at most 11 tokens", "learned positions", "it has 17"});
   require_refused(run_maki({"attend", learned.path, "--prompt", longer}), 3, {"prompt: may have at most 11 tokens"});
   require_refused(run_maki({"attend", learned.path, "--prompt", "a", "--target", many}), 3,
                   {"target: may have at most 11 tokens", "it has 12; shorten it"});
@@ -375,6 +393,9 @@ TEST_CASE("maki tokenizer knows both vocabularies of a run that translates, and 
   const Finished target = require_ok(encoded("one")), source = require_ok(encoded("a b", {"--source"}));
   REQUIRE_THAT(target.err, ContainsSubstring("this is that of the targets; --source is that of the sources"));
   REQUIRE(source.err.empty());
+  const Finished prepared = require_ok(run_maki({"prepare", run.folder.write("text", "one two one two"), "--out",
+                                                 run.folder / "text.tokens", "--tokenizer-file", run.path}));
+  REQUIRE_THAT(prepared.err, ContainsSubstring("this is that of the targets\n"));
   REQUIRE(require_ok(run_maki({"tokenizer", "decode", run.path, "--source"}, {.input = source.out})).out == "a b");
   require_refused(encoded("a b"), 3, {"a (U+0061)"});
   const auto size = [&](const Arguments& more) {

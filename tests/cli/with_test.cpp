@@ -59,6 +59,32 @@ TEST_CASE("two runs together lose less than in the mean, whichever is named firs
   }
 }
 
+TEST_CASE("runs of other contexts, counts and types of number predict as one, whichever is named first") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  std::vector<std::string> runs;
+  for (const Arguments& of_its_own : {Arguments{"--block-size", "16"},
+                                      {"--block-size", "16", "--ngram-prior", "3"},
+                                      {"--block-size", "16", "--ngram-prior", "2", "--dtype", "float64"},
+                                      {"--positions", "learned", "--block-size", "12"}}) {
+    runs.push_back(folder / std::to_string(runs.size()));
+    require_ok(run_maki(Arguments{"train", corpus, "--out", runs.back(), "--max-steps", "5"} +
+                        without("--block-size", kSmall) + of_its_own));
+  }
+  for (const std::string& a : runs) {
+    for (const std::string& b : runs) {
+      INFO(a << " and " << b);
+      const double loss = evaluated({a, "--with", b}).at("val_loss");
+      REQUIRE(evaluated({b, "--with", a}).at("val_loss") == Approx(loss).epsilon(1e-6));
+      // A prior sees what is before a window, whichever model it belongs to.
+      if (a == b) REQUIRE(evaluated({a}).at("val_loss") == Approx(loss).epsilon(1e-6));
+      REQUIRE(continued({a, "--with", b}).at("text") != "");
+    }
+  }
+  const double all = evaluated({runs[0], "--with", runs[1], "--with", runs[2]}).at("val_loss");
+  REQUIRE(evaluated({runs[2], "--with", runs[0], "--with", runs[1]}).at("val_loss") == Approx(all).epsilon(1e-6));
+}
+
 TEST_CASE("runs that cannot predict as one are refused: exit 2") {
   const TwoRuns two(every_kind().front());
   const std::string &a = two.runs[0], &b = two.runs[1];

@@ -126,6 +126,14 @@ TEST_CASE("merges are learned as by counting all pairs anew") {
   }));
 }
 
+TEST_CASE("no token is learned across two texts") {
+  std::vector<std::string_view> texts;
+  for (int i = 0; i < 9; ++i) texts.insert(texts.end(), {"ab", "cd"});
+  const BpeTokenizer tokenizer(learn_bpe({texts, {}}, 300));
+  REQUIRE(tokenizer.vocab_size() == 256 + 2 + 1);
+  REQUIRE(tokenizer.encode("abcd").size() == 2);
+}
+
 TEST_CASE("counts beyond 32 bits decide which pair is merged first") {
   const PieceCounts pieces = {{"ab", std::int64_t{1} << 33}, {"cd", (std::int64_t{1} << 33) + 1}, {"ef", 5}};
   const std::vector<BpeMerge> merges = train_bpe(pieces, 256 + 3);

@@ -61,6 +61,16 @@ TEST_CASE("files that are not text are skipped and counted: binary, compressed, 
   REQUIRE(corpus.notes[0] ==
           folder.path() + ": 2 files are read; skipped: 2 binary, 3 compressed, 2 directories of runs");
   require_refused([&] { load_corpus({folder / "runs"}); }, {"no text files"});
+  // Where text may have zero bytes, binary files are known by how they begin; a saved tokenizer is no text.
+  folder.write("utf16/a.txt", std::string("a\0b\0", 4));
+  folder.write("utf16/image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));
+  folder.write("utf16/tokens/maki-tokenizer", "maki bpe tokenizer 1\n");
+  folder.write("utf16/model.gguf.maki-tokenizer", "maki bpe tokenizer 1\n");
+  CorpusOptions utf16;
+  utf16.encoding = "UTF-16LE";
+  const Corpus decoded = load_corpus({folder / "utf16"}, utf16);
+  REQUIRE(decoded.text == "ab");
+  REQUIRE(decoded.notes.at(0) == folder / "utf16" + ": 1 file is read; skipped: 1 binary, 2 tokenizers");
 }
 
 TEST_CASE("patterns select files by name, or by path if they contain a slash") {

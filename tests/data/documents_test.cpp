@@ -97,6 +97,7 @@ TEST_CASE("lines that are not JSON objects with the field are refused by their n
       {"null", "must be an object; it is null"},
       {"{\"text\":\"a\"", "is not JSON"},
       {"{\"text\":\"a\"} x", "is not JSON"},
+      {"{\"text\":\"a surrogate\tmother\"}", "is not JSON"},
       {"{\"text\":\"\\ud83d\"}", "has half of a surrogate pair at byte 16"},
       {"{\"n\":1e9999, \"text\":\"a\"}", "has a number at byte 11 that is too large"},
       {"plain text", "is not JSON"},

@@ -139,6 +139,8 @@ TEST_CASE("a text can be cut where a tokenizer that normalizes says so") {
       }
     }));
     REQUIRE(cuts > 100);
+    const std::string line = "吾輩は猫である\n";
+    REQUIRE(tokenizer->next_cut(line + line, 1) == line.size() - 1);
   }
 }
 

@@ -91,6 +91,51 @@ void require_the_same(const Generator& model, const Prompts& prompts) {
   REQUIRE(reasons[StopReason::max_tokens] + reasons[StopReason::context_full] > 0);
 }
 
+// Computes what another model does, and counts the most tokens of a text that it has read at once.
+class Counting final : public Generator {
+ public:
+  explicit Counting(const Generator& model) : model_(model) {}
+  const char* kind() const override { return model_.kind(); }
+  Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried) const override {
+    return model_.loss(batch, options, carried);
+  }
+  double attention_flop(std::int64_t length) const override { return model_.attention_flop(length); }
+  std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override {
+    return model_.activation_bytes(batch, length);
+  }
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor&, const Tensor&) const override {
+    return model_.start(batch);
+  }
+  Tensor next_logits(const Tensor& ids, State& state) const override {
+    most = std::max(most, ids.shape()[1]);
+    return model_.next_logits(ids, state);
+  }
+  bool same_bits_stepwise() const override { return model_.same_bits_stepwise(); }
+  mutable std::int64_t most = 0;
+
+ private:
+  const Generator& model_;
+};
+
+// The logits of the first tokens are those of a single pass over the context, of which `kept` tokens are left when it
+// is full; a long one is read in parts.
+void require_read_in_parts(const Generator& model, std::int64_t prompt_tokens, std::int64_t tokens,
+                           std::int64_t kept = 0) {
+  INFO(model.kind() << ", " << prompt_tokens);
+  const Counting counting(model);
+  const std::vector<std::int32_t> prompt = prompts_of({prompt_tokens}).front();
+  std::vector<std::int32_t> context = prompt;
+  const std::int64_t capacity = model.start(1)->capacity();
+  GenerateOptions options{.max_tokens = tokens, .sampling = {.seed = 3}};
+  options.watch = [&](std::size_t, std::int32_t token, const Tensor& logits) {
+    if (std::ssize(context) > capacity) context.erase(context.begin(), context.end() - kept);
+    REQUIRE(same_bits(logits, model.next_logits(tensor(context, {1, std::ssize(context)}), *model.start(1))));
+    context.push_back(token);
+  };
+  REQUIRE(generate(counting, prompt, options, 0, [](std::int32_t) { return true; }).tokens == tokens);
+  REQUIRE(counting.most == std::min(prompt_tokens, GenerationBatch::kMaxReadTokens));
+}
+
 }  // namespace
 
 TEST_CASE("texts generated together have the tokens that they have alone, whatever the lengths of their prompts") {
@@ -174,5 +219,31 @@ TEST_CASE("a full context continues with the second half of what it had, and a l
     };
     REQUIRE(generate(model, prompt, options, 0, [](std::int32_t) { return true; }).tokens == 20);
     REQUIRE(slid >= 2);
+  }
+}
+
+TEST_CASE("a long context is read in parts, with the bits of a single pass") {
+  TransformerConfig config = kSmall;
+  config.block_size = 1200;
+  ParameterStore store(DType::float32);
+  const GptModel gpt(Scope(store), config);
+  store.seal(1);
+  randomize(store, 5);
+  for (const std::int64_t tokens : {512, 513, 1100}) require_read_in_parts(gpt, tokens, 3);
+  require_read_in_parts(gpt, 1199, 4, /*kept=*/600);
+  const SmallXl xl(kSmallXl);
+  require_read_in_parts(xl.model, 1100, 3);
+  for (const char* form : {"elu", "random:7", "nystrom:5"}) {
+    TransformerConfig unlimited = kSmall;
+    unlimited.positions = Positions::rotary;
+    add_extras(unlimited);
+    ParameterStore recurrent(DType::float32);
+    const LinearModel linear(Scope(recurrent), {unlimited, parse_attention(form)});
+    recurrent.seal(1);
+    randomize(recurrent, 5);
+    for (const std::int64_t tokens : {520, 1024, 1100}) require_read_in_parts(linear, tokens, 1);
+    const Prompts prompts = prompts_of({1100, 1100, 1100, 1100, 1100});
+    const GenerateOptions options{.max_tokens = 10, .sampling = {.temperature = 1.5, .seed = 3}};
+    REQUIRE(together(linear, prompts, options) == alone(linear, prompts, options));
   }
 }

@@ -1,6 +1,7 @@
 // What a request for completions may say, and how the answers look.
 #include "train/app/serve/completions.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
@@ -92,6 +93,44 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
     REQUIRE_THAT(message_of(fields), ContainsSubstring(message));
     REQUIRE_FALSE(message_of(fields).empty());
   }
+}
+
+TEST_CASE("a body has a limited number of fields and objects, wherever they are", "[completions_test]") {
+  const auto repeated = [](const std::string& piece, int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += fmt::format(fmt::runtime(piece), i);
+    return list;
+  };
+  // The body and its field `model` count as well.
+  REQUIRE(message_of(repeated(R"(,"x{}":null)", 62)).empty());
+  REQUIRE_THAT(message_of(repeated(R"(,"x{}":null)", 63)), ContainsSubstring("at most 64 fields and objects"));
+  REQUIRE_THAT(message_of(R"(,"prompt":[1)" + repeated(",{{}}", 61) + "]"), ContainsSubstring("prompt: an id must be"));
+  for (const char* const nested : {R"(,"prompt":[1{}])", R"(,"prompt":[[[[[[1{}]]]]]])"})
+    REQUIRE_THAT(message_of(fmt::format(fmt::runtime(nested), repeated(",{{}}", 62))),
+                 ContainsSubstring("at most 64 fields and objects"));
+}
+
+TEST_CASE("echoed prompts are part of what an answer may have", "[completions_test]") {
+  const auto refuses = [](const std::string& fields, std::int64_t prompt_tokens) {
+    const CompletionRequest request = parse_completion(R"({"model":"m")" + fields + "}", 1);
+    try {
+      check_answer_size(request, prompt_tokens);
+    } catch (const Error& error) {
+      REQUIRE_THAT(error.what(), ContainsSubstring("max_tokens: ") && ContainsSubstring("echoed prompts"));
+      return true;
+    }
+    return false;
+  };
+  const std::string many = R"(,"max_tokens":0,"n":128,"prompt":"a")", scored = many + R"(,"logprobs":98)";
+  REQUIRE_FALSE(refuses(scored + R"(,"echo":true)", 781));  // 781 · 128 · 100 is just below ten million
+  REQUIRE(refuses(scored + R"(,"echo":true)", 782));
+  REQUIRE_FALSE(refuses(scored, 1'000'000));
+  REQUIRE_FALSE(refuses(many + R"(,"echo":true)", 78'125));  // without log-probabilities a token counts once
+  REQUIRE(refuses(many + R"(,"echo":true)", 78'126));
+  // With 2 · 5 texts of 2000 tokens: 5 · (1,996,000 + 2 · 2000) is ten million.
+  const std::string both = R"(,"n":5,"prompt":["a","b"],"max_tokens":2000,"echo":true)";
+  REQUIRE_FALSE(refuses(both, 1'996'000));
+  REQUIRE(refuses(both, 1'996'001));
 }
 
 TEST_CASE("answers say why a text ended, and name tokens that are no text by their bytes", "[completions_test]") {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/train/config_messages.h"
+#include "train/run/config/configured_optimizer.h"
 #include "train/run/config/field_effects.h"
 #include "train/run/config/models.h"
 
@@ -298,6 +299,8 @@ TEST_CASE("the schedule ends with the run unless its end is given, which a run w
   config.lr_decay_steps = 0;
   REQUIRE(contains(error_message<Error>([&] { fill_dependent_defaults(config); }),
                    "lr_decay_steps: must be given if max_steps is 0"));
+  config.schedule = "constant";
+  fill_dependent_defaults(config);
 }
 
 TEST_CASE("what a row says its field needs are fields and values that exist, and help names the kinds") {
@@ -324,6 +327,14 @@ TEST_CASE("the rules between fields") {
     return error_message<Error>([&] { validate(config); });
   };
   REQUIRE(said([](Config&) {}).empty());
+  REQUIRE(contains(said([](Config& c) { c.learning_rate = 0.00005; }), "min_lr: must not exceed learning_rate"));
+  REQUIRE(said([](Config& c) {
+            c.schedule = "constant";  // which has no end to reach
+            c.learning_rate = 0.00005;
+            c.phases = {{.start = 5, .end = 9, .learning_rate = 0.00001, .min_lr = 0.0001, .warmup_steps = 0}};
+            lr_phases(c);
+          }).empty());
+  REQUIRE(contains(said([](Config& c) { c.teacher.assign(33, "run"); }), "teacher: must be at most 32 runs; got 33"));
   const std::string heads = said([](Config& c) { c.n_head = 3; });
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));

@@ -150,6 +150,14 @@ TEST_CASE("no step is called the best so far above the loss of random weights, a
           "best validation loss 0.5000 at step 20\n");
 }
 
+TEST_CASE("of a run without steps nobody says that training did not help") {
+  const std::string log = said_by([](Console& console) {
+    console.on_new_length(0, 0);
+    console.on_best(0, 1.5, 1);
+  });
+  REQUIRE_THAT(log, ContainsSubstring("best validation loss 1.5000 at step 0\n") && !ContainsSubstring("did not help"));
+}
+
 TEST_CASE("the end of a run is said with its best checkpoint, and how that compares with counting alone") {
   const auto ended = [](std::int64_t step, double loss, double share, std::optional<double> counting) {
     return said_by([&](Console& console) {

@@ -97,6 +97,24 @@ TEST_CASE("an overfitting run ends early, reports the best step, and its last ev
     REQUIRE(contains(further, "overfitting; the best checkpoint is kept"));
     REQUIRE(run.directory.last() == end + 20);
   }
+  SECTION("interrupted during the sample at its end, it writes that when it is resumed") {
+    struct Watched : SessionListener {
+      void on_overfitting(std::int64_t, bool ends) override { stops = ends; }
+      bool stops = false;
+    } watched;
+    Config config = overfitting_config();
+    config.sample_interval = end;
+    config.max_steps = 1000;
+    CapturedRun again(config, random_letters());
+    TextTrainer trainer(config, again.data);
+    const auto stop = [&] { return watched.stops; };
+    REQUIRE(Session(config, trainer, again.directory, watched, {.stop = stop}).train() == SessionEnd::interrupted);
+    REQUIRE(trainer.steps() == end);
+    REQUIRE_FALSE(MetricsFile(again.directory.metrics_file(), end).has_sample(end));
+    REQUIRE(contains(again.go_on(end, 1000), fmt::format("at step {}\n", best)));
+    REQUIRE(MetricsFile(again.directory.metrics_file(), end).has_sample(end));
+    REQUIRE(again.directory.last() == end);
+  }
   SECTION("a new phase of the schedule begins at the step where it ended") {
     run.config.phases = {Phase{end, end + 20, 0.001, 0.0001, 0}};
     run.go_on(end, end + 20);

@@ -26,7 +26,7 @@ EmbeddedText text_of(const std::vector<std::int32_t>& ids, const std::vector<dou
 TEST_CASE("similarities are the cosines between all occurrences") {
   const std::vector<EmbeddedText> texts = {text_of({4, 7, 4}, {1, 0, 5, 5, 1, 1}), text_of({4, 9}, {0, 3, 2, 2})};
   const std::vector<std::int32_t> four = {4};
-  const std::vector<Similarity> list = similarities(texts, four);
+  const std::vector<Similarity> list = similarities(texts, {four});
   REQUIRE(list.size() == 3);
   REQUIRE(list[0].ids == four);
   REQUIRE(list[0].first.text == 0);
@@ -41,13 +41,30 @@ TEST_CASE("similarities are the cosines between all occurrences") {
 TEST_CASE("several tokens are compared by the means of their vectors") {
   const std::vector<EmbeddedText> texts = {text_of({1, 2, 3}, {9, 9, 2, 0, 0, 2}),
                                            text_of({2, 3, 2}, {1, 0, 3, 0, 7, 7})};
-  const std::vector<std::int32_t> word = {2, 3};
-  const std::vector<Similarity> list = similarities(texts, word);
+  const std::vector<Similarity> list = similarities(texts, {{2, 3}});
   REQUIRE(list.size() == 1);
   REQUIRE(list[0].first.position == 1);
   REQUIRE(list[0].second.position == 0);
   REQUIRE(list[0].cosine == Approx(std::sqrt(0.5)));  // (1, 1) and (2, 0)
-  REQUIRE(similarities(texts, std::vector<std::int32_t>{3, 2}).empty());
+  REQUIRE(similarities(texts, {{3, 2}, {9}}).empty());
+}
+
+TEST_CASE("a word is compared whether or not its first token includes a space") {
+  const auto bpe = make_tokenizer("bpe", "a bank a bank a bank a bank", {.vocab_size = 300});
+  const std::vector<std::vector<std::int32_t>> both = spellings(*bpe, "bank");
+  REQUIRE(both.size() == 2);
+  REQUIRE(bpe->decode(both[0]) == "bank");
+  REQUIRE(bpe->decode(both[1]) == " bank");
+  const std::vector<EmbeddedText> texts = {text_of(both[0], std::vector<double>(2 * both[0].size(), 1)),
+                                           text_of(both[1], std::vector<double>(2 * both[1].size(), 2))};
+  const std::vector<Similarity> list = similarities(texts, both);
+  REQUIRE(list.size() == 1);
+  REQUIRE(list[0].ids == both[0]);
+  REQUIRE(list[0].second.tokens == both[1].size());
+  REQUIRE(list[0].cosine == Approx(1));
+  // A space that is a token of its own, and a vocabulary without one.
+  REQUIRE(spellings(*make_tokenizer("char", "a bank"), "bank").size() == 1);
+  REQUIRE(spellings(*make_tokenizer("char", "bank"), "bank").size() == 1);
 }
 
 TEST_CASE("tokens of one text only are not compared by themselves") {

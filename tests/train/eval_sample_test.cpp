@@ -7,6 +7,7 @@
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/language_model_task.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -50,6 +51,24 @@ TEST_CASE("samples are spread evenly over a text, ascending, each at most once, 
   // No product exceeds 64 bits.
   REQUIRE(spread_index(999'999'999, 1'000'000'000, 1'000'000'000'000) == 999'999'999'500);
   REQUIRE_FALSE(error_message<Error>([] { spread_index(3, 3, 10); }).empty());
+}
+
+TEST_CASE("batches without a target are no sample: all are taken instead") {
+  Config config = smallest_config();
+  config.block_size = config.batch_size = 1;
+  Dataset data;
+  data.tokenizer = make_tokenizer("char", "ab");
+  data.val = encode_pieces(*data.tokenizer, {"ab", "ab"});  // the second of three windows ends with a text
+  const LanguageModelTask task(config, data);
+  ParameterStore store(DType::float32);
+  const auto model = task.make_model(Scope(store));
+  store.seal(1);
+  const MeanLoss whole = mean_loss(*model, task, Part::val, 0, {}).value();
+  REQUIRE(whole.targets == 2);
+  REQUIRE(mean_loss(*model, task, Part::val, 1, {}).value().mean == whole.mean);
+  const FullAndSampledLoss both = full_and_sampled_loss(*model, task, Part::val, 1, {}).value();
+  REQUIRE(both.whole.mean == whole.mean);
+  REQUIRE(both.sample.mean == whole.mean);
 }
 
 TEST_CASE("the automatic sample costs at most a tenth of the training between two evaluations") {

@@ -75,6 +75,17 @@ TEST_CASE("token files of nanoGPT and llm.c have the bytes of their formats and 
   }
 }
 
+TEST_CASE("token files without validation are split where that is asked for") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", words(9000, 4)), out = folder / "tokens";
+  const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer("char", words(9000, 4));
+  prepare({text}, out, {.sources = {}, .val_fraction = 0, .tokenizer = tokenizer, .out = {}, .format = "nanogpt"});
+  REQUIRE(std::filesystem::exists(out + "/val.bin"));
+  const Corpus corpus = prepared_corpus({out}).value();
+  REQUIRE(make_dataset(corpus, 0, 4, "", tokenizer).val.empty());
+  REQUIRE_FALSE(make_dataset(corpus, 0.5, 4, "", tokenizer).val.empty());
+}
+
 TEST_CASE("token files of other programs that are damaged or belong to another tokenizer are refused") {
   const TemporaryFolder folder;
   const auto numbers = [](std::vector<std::int32_t> first, std::size_t bytes) {

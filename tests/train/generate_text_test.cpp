@@ -1,5 +1,5 @@
-// How a text ends: stop strings in bytes that tokens divide in any way, and the token that ends a text. The model of
-// this test predicts what a script says.
+// How a text ends: stop strings in bytes that tokens divide in any way, the token that ends a text, and interrupts. The
+// model of this test predicts what a script says.
 #include "train/loop/generate_text.h"
 
 #include <algorithm>
@@ -14,13 +14,14 @@ namespace {
 
 class CountingState final : public State {
  public:
-  std::int64_t batch() const override { return 1; }
+  explicit CountingState(std::int64_t batch) : rows(batch) {}
+  std::int64_t batch() const override { return rows; }
   std::int64_t length() const override { return read; }
   std::int64_t capacity() const override { return 1000; }
   void clear() override { read = 0; }
-  void reorder(std::span<const std::int32_t>) override {}
+  void reorder(std::span<const std::int32_t> kept) override { rows = std::ssize(kept); }
   std::vector<std::pair<std::string, Tensor*>> tensors() override { return {}; }
-  std::int64_t read = 0;
+  std::int64_t rows, read = 0;
 };
 
 // Predicts script[n − 1] after n tokens, for a prompt of one token.
@@ -31,17 +32,20 @@ class Scripted final : public Generator {
   Tensor loss(const Batch&, const CrossEntropy&, State*) const override { return {}; }
   double attention_flop(std::int64_t) const override { return 0; }
   std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  std::unique_ptr<State> start(std::int64_t, const Tensor&, const Tensor&) const override {
-    return std::make_unique<CountingState>();
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor&, const Tensor&) const override {
+    return std::make_unique<CountingState>(batch);
   }
   Tensor next_logits(const Tensor& ids, State& state) const override {
     auto& counting = dynamic_cast<CountingState&>(state);
     counting.read += ids.shape()[1];
-    std::vector<double> logits(static_cast<std::size_t>(size_));
+    most_read = std::max(most_read, counting.read);
+    std::vector<double> logits(static_cast<std::size_t>(counting.rows * size_));
     const auto next = static_cast<std::size_t>(counting.read - 1);
-    logits[static_cast<std::size_t>(script_[std::min(next, script_.size() - 1)])] = 1;
-    return tensor<double>(logits, {1, size_});
+    const std::int64_t id = script_[std::min(next, script_.size() - 1)];
+    for (std::int64_t row = 0; row < counting.rows; ++row) logits[static_cast<std::size_t>(row * size_ + id)] = 1;
+    return tensor<double>(logits, {counting.rows, size_});
   }
+  mutable std::int64_t most_read = 0;  // tokens of one text
 
  private:
   std::vector<std::int32_t> script_;
@@ -149,4 +153,34 @@ TEST_CASE("log-probabilities are those of all tokens drawn, with the end of the 
     REQUIRE(token.top[0].id == i);
   }
   REQUIRE(write({"ab", "c"}, {}).how.log_probabilities.empty());
+}
+
+TEST_CASE("an interrupt ends the text that is being written, and nothing of the next ones is written") {
+  using Events = std::vector<std::pair<std::size_t, std::string>>;
+  const Scripted model({0, 1, 2}, 3);
+  const Pieces tokenizer({"ab", "c", "<end>"});
+  TextOptions options;
+  options.generate.sampling.temperature = 0;
+  const auto interrupted = [&](std::size_t prompt_tokens, int asked_before, std::int64_t drawn) {
+    const std::vector<std::int32_t> prompt(prompt_tokens, 0);
+    Events written;
+    std::size_t ends = 0;
+    int asked = 0;
+    generate_texts(
+        model, tokenizer, std::vector<TextStart>(3, TextStart{prompt}), options,
+        [&](std::size_t i, std::string_view piece) { written.emplace_back(i, piece); },
+        [&](std::size_t i, const GeneratedText& text) {
+          REQUIRE(i == ends++);
+          REQUIRE(text.end == TextEnd::interrupt);
+          REQUIRE(text.tokens == drawn);
+        },
+        StopRequest([&] { return ++asked > asked_before; }));
+    REQUIRE(ends == 1);
+    return written;
+  };
+  REQUIRE(interrupted(1, 0, 1) == Events{{0, "ab"}});
+  REQUIRE(interrupted(1, 1, 1) == Events{{0, "ab"}});  // first noticed by the second text
+  REQUIRE(model.most_read == 1);
+  REQUIRE(interrupted(900, 0, 0).empty());
+  REQUIRE(model.most_read == GenerationBatch::kMaxReadTokens);
 }

@@ -236,8 +236,33 @@ TEST_CASE(
   REQUIRE(shown(76, true) == "a cell shows the first of 2 rows" + end);
 }
 
+TEST_CASE("the rows of a heat map in a terminal have numbers where their labels leave no room for the columns") {
+  const auto lines = [](std::int64_t size) {
+    HeatMap map{.title = "map",
+                .rows = size,
+                .columns = size,
+                .values = std::vector<double>(static_cast<std::size_t>(size * size), 1),
+                .row_axis = {"", {}},
+                .column_axis = {"", {}}};
+    map.row_axis.labels.assign(static_cast<std::size_t>(size), "a long token of");
+    map.column_axis.labels = map.row_axis.labels;
+    return lines_of(text_map(map, {}, words_in("en")));
+  };
+  REQUIRE(lines(64).back().starts_with("a long token of █"));
+  for (const std::int64_t size : {65, 70, 77}) {
+    const std::vector<std::string> all = lines(size);
+    REQUIRE(all.size() == 3 + static_cast<std::size_t>(size + 1) / 2);
+    REQUIRE(all[1] == "a cell shows the largest of 2 rows; rows and columns have numbers");
+    REQUIRE(all[2].starts_with("   0         10        20 "));
+    for (std::size_t row = 0; row < all.size() - 3; ++row) {
+      REQUIRE(all[row + 3].starts_with(fmt::format("{:2} █", 2 * row)));
+      REQUIRE(display_width(all[row + 3]) == 3 + size);
+    }
+  }
+}
+
 TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which numbers a cell shows") {
-  for (const std::int64_t size : {30, 39, 40, 60, 78, 79, 200, 512}) {
+  for (const std::int64_t size : {30, 39, 40, 60, 64, 65, 77, 78, 79, 200, 512}) {
     for (const char* const label : {"", "a", "猫", "a long token of"}) {
       for (const bool sampled : {false, true}) {
         HeatMap map{.title = "map",

@@ -1,8 +1,10 @@
 // What a report shows of the measurements of one run or of several.
 #include <fmt/format.h>
 
+#include "data/io/error.h"
 #include "tests/files.h"
 #include "tests/train/drawing.h"
+#include "tests/train/session_run.h"
 #include "train/app/report/sections.h"
 
 using namespace maki;
@@ -37,6 +39,13 @@ Texts circles_of(const std::string& figure, int color) {
 }
 
 Texts keys_of(const std::string& figure) { return parts_between(figure, "<span class=\"key ", "</span>"); }
+
+// What the report says of the state of a run; empty if nothing.
+std::string state_of(const MeasuredRun& run) {
+  const Texts rows = parts_between(report_sections({run}, kEnglish), "<th scope=\"row\">state</th><td>", "</td>");
+  REQUIRE(rows.size() <= 1);
+  return rows.empty() ? "" : rows[0];
+}
 
 Texts titles_of(const Texts& figures) {
   Texts titles;
@@ -83,6 +92,19 @@ TEST_CASE("a report draws the losses of a run, its evaluations at their steps an
   run.history.on_eval({.step = 50, .train_loss = 3, .val_loss = 3.5}, false);
   REQUIRE(circles_of(figures_of({run})[0], 1).back() == "410.0,70.0");
   REQUIRE(circles_of(figures_of({run})[1], 1).back() == "410.0,70.0");
+}
+
+TEST_CASE("the best checkpoint stands at its step, whatever the losses of other evaluations are") {
+  MeasuredRun run = three_steps("none.maki");
+  for (const auto& [step, loss] : {std::pair(10, 2.5), {20, 2.75}, {30, 3.0}})
+    run.history.on_eval({.step = step, .train_loss = 3, .val_loss = loss}, false);
+  run.best = BestPointer{.step = 20, .loss = 2.75};
+  REQUIRE(circles_of(figures_of({run})[0], 2) == Texts{circles_of(figures_of({run})[0], 1).at(1)});
+  run.best->loss = 2.25;  // measured again, over another share of the text
+  REQUIRE(circles_of(figures_of({run})[0], 2) == Texts{circles_of(figures_of({run})[0], 1).at(1)});
+  run.best->step = 25;
+  REQUIRE(circles_of(figures_of({run})[0], 2).empty());
+  REQUIRE_FALSE(contains(figures_of({run})[0], "best checkpoint"));
 }
 
 TEST_CASE("a report of several runs has one colour for the losses of each") {
@@ -190,6 +212,7 @@ TEST_CASE("a report begins with what is known of a run") {
   REQUIRE(page.starts_with("<div class=\"wide\"><table>\n" + first +
                            row("to repeat it", "maki train --config made/config.toml --out NEW_RUN &lt; TEXT") +
                            "</table></div>\n<h2>Plan</h2>\n<pre>two\nlines</pre>\n"));
+  REQUIRE(kReportStyle.find("td { white-space:pre-wrap }") != kReportStyle.npos);  // texts and machines are in lines
   REQUIRE(contains(page, "<p>maki bench shows where the time of a step goes.</p>"));
   run.sources = {"a.txt"};
   run.state.config.init_from = "abcd";
@@ -206,9 +229,7 @@ TEST_CASE("a report tells why a run is where it is") {
   const auto state = [&](const std::vector<Remark>& remarks) {
     MeasuredRun run{.path = folder.path(), .state = {}, .history = {}, .best = {}, .sources = {}};
     for (const Remark& remark : remarks) run.history.on_remark(remark);
-    const Texts rows = parts_between(report_sections({run}, kEnglish), "<th scope=\"row\">state</th><td>", "</td>");
-    REQUIRE(rows.size() <= 1);
-    return rows.empty() ? "" : rows[0];
+    return state_of(run);
   };
   const Remark session{Remark::Kind::session, 0, "8 cores"};
   const auto end = [](const char* how) { return Remark{Remark::Kind::end, 9, how}; };
@@ -219,6 +240,19 @@ TEST_CASE("a report tells why a run is where it is") {
           "the validation loss no longer improved while the training loss fell");
   REQUIRE(state({session, end("interrupted"), session}) ==
           "it ended without saving: it was killed, or its numbers were no longer finite");
+}
+
+TEST_CASE("a report of a run whose text could not be read any more tells that it was saved") {
+  struct Unreadable : SessionListener {
+    void on_step(const StepReport&, double) override { fail<CorpusError>("the text is gone"); }
+  } listener;
+  const SessionRun run;
+  TextTrainer trainer(run.config, run.data);
+  Session session(run.config, trainer, run.directory, listener, {.remarks = {{Remark::Kind::session, "8 cores"}}});
+  REQUIRE_THROWS_AS(session.train(), CorpusError);
+  const MeasuredRun measured = read_measured_runs({run.directory.path()}).front();
+  REQUIRE(measured.state.step == 1);
+  REQUIRE(state_of(measured) == "its text could not be read any more; it was saved, and can be resumed");
 }
 
 TEST_CASE("the best loss of a run is the one of its checkpoint, or a report tells why there is none") {

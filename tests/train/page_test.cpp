@@ -53,6 +53,15 @@ TEST_CASE("what the page reads of an event may contain any character, also U+202
   CHECK(matches(content("/page.js"), R"re((\.\*[^/\n]*/[a-z]*)\.exec)re") == std::set<std::string>{".*)$/s"});
 }
 
+TEST_CASE("the page compares losses over the same part of the validation text, and shows that of the best checkpoint") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(losses\[line\.step\]\] = \[line, ([^\]]*)\])") ==
+        std::set<std::string>{"line.sampled_val_loss ?? line.val_loss"});
+  CHECK(matches(script, R"(curves\.validation\.add\(.*, (.*)\);)") == std::set<std::string>{"losses[line.step]"});
+  CHECK(matches(script, R"(rows\.bestLoss = (.*);)") == std::set<std::string>{"format(losses[run.best])"});
+  CHECK(matches(script, R"(rows\.validationLoss = (.*);)") == std::set<std::string>{"format(evaluation.val_loss)"});
+}
+
 TEST_CASE("every text of the page exists in English and in Japanese") {
   const std::string html = content("/"), script = content("/page.js");
   const std::set<std::string> texts = matches(script, R"((\w+): \['[^']+',\s+'[^']+'\])");

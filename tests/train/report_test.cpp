@@ -87,6 +87,16 @@ std::string token_text(const LoadedModel& loaded, std::int32_t id) {
   return id < loaded.tokenizer->vocab_size() ? std::string(loaded.tokenizer->bytes(id)) : "";
 }
 
+// Those of the rows and columns of the first of nine maps of the same size.
+std::vector<std::string> attended_labels(const std::string& page) {
+  std::vector<std::string> labels;
+  for (const std::string& label : parts_between(page, ", monospace\"", "</text>"))
+    labels.push_back(label.substr(label.find('>') + 1));
+  REQUIRE(labels.size() % 9 == 0);
+  labels.resize(labels.size() / 9);
+  return labels;
+}
+
 }  // namespace
 
 TEST_CASE("a report names the loss on the whole validation text where the others are those of a sample") {
@@ -134,6 +144,32 @@ TEST_CASE("a report shows the bits of each target of the first batch, and where 
   const std::vector<std::string> colors = parts_between(page, "<span class=\"b", "\" title");
   for (std::size_t i = 0; i < 16; ++i)
     REQUIRE(colors.at(i) == std::to_string(std::clamp(static_cast<int>(first.losses[i] / std::log(2) / 1.5), 0, 7)));
+}
+
+TEST_CASE("a report shows characters whose bytes are several tokens, wherever a row begins") {
+  Config config = small_model_config("gpt");
+  config.tokenizer = "byte";
+  std::string text;
+  for (const char c : seeded_text(800, "ab")) text += c == 'a' ? "猫" : "犬";
+  const RunWithModel run(config, text);
+  const LoadedModel loaded(run.directory.checkpoint_file(3));
+  const FirstBatch first(run, loaded);
+  std::vector<std::string> expected, shown;
+  for (const std::size_t row : {0U, 1U}) {  // eight bytes each, so that one of them begins within a character
+    std::string bytes = token_text(loaded, first.ids.at(row * 8));
+    for (std::size_t i = 0; i < 8; ++i) bytes += token_text(loaded, first.targets.at(row * 8 + i));
+    expected.push_back(replace_invalid_utf8(bytes));
+  }
+  const std::string page = model_sections(run.measured(), PageLanguage("en"));
+  for (const std::string& row : parts_between(page, "<div class=\"text\">", "</div>"))
+    shown.push_back(std::regex_replace(row, std::regex("<[^>]*>"), ""));
+  REQUIRE(shown == expected);
+  const std::vector<std::string> titles = parts_between(page, "\" title=\"", "\">");
+  REQUIRE(titles.size() < 12);
+  double all = 0, told = 0;
+  for (const double loss : first.losses) all += loss / std::log(2);
+  for (const std::string& title : titles) told += std::stod(title);
+  REQUIRE(std::abs(told - all) < 0.051 * static_cast<double>(titles.size()));
 }
 
 TEST_CASE("a report shows one row of a long context, and of it the first 400 targets") {
@@ -202,12 +238,25 @@ TEST_CASE("a report shows the attention of the first, the middle and the last la
   for (std::size_t i = 0; i < first.length; ++i) tokens.push_back(token_text(loaded, first.ids[i]));
   REQUIRE(std::ranges::count(first.ids.begin(), first.ids.begin() + 8, 0) > 0);
   for (std::size_t i = 0; i < first.length; ++i) tokens.push_back(tokens[i]);
-  std::vector<std::string> labels;
-  for (const std::string& label : parts_between(page, ", monospace\"", "</text>"))
-    labels.push_back(label.substr(label.find('>') + 1));
-  REQUIRE(labels.size() == 9 * tokens.size());
-  labels.resize(tokens.size());
-  REQUIRE(labels == tokens);
+  REQUIRE(attended_labels(page) == tokens);
+}
+
+TEST_CASE("a report shows the attention to a document that is shorter than the context, and to nothing behind it") {
+  Config config = small_model_config("gpt");
+  config.respect_documents = true;
+  config.document_separator = "--";
+  std::string text;
+  for (std::uint64_t i = 0; i < 100; ++i) text += seeded_text(4, "abcdef", i) + "\n--\n";
+  const RunWithModel run(config, text);
+  const LoadedModel loaded(run.directory.checkpoint_file(3));
+  const FirstBatch first(run, loaded);
+  std::vector<std::string> tokens = {token_label(token_text(loaded, first.ids.at(0)))};
+  for (std::size_t i = 0; i < first.length && first.targets[i] != kIgnoredTarget; ++i)
+    tokens.push_back(token_label(token_text(loaded, first.targets[i])));
+  REQUIRE(tokens.size() < first.length);
+  const std::size_t count = tokens.size();
+  for (std::size_t i = 0; i < count; ++i) tokens.push_back(tokens[i]);
+  REQUIRE(attended_labels(model_sections(run.measured(), PageLanguage("en"))) == tokens);
 }
 
 TEST_CASE("a report shows the cosines of learned positions, and of the most frequent tokens to their nearest") {
@@ -265,8 +314,16 @@ TEST_CASE("a report shows twelve masks with six tokens on each side, what they h
   const LoadedModel loaded(run.directory.checkpoint_file(3));
   const FirstBatch first(run, loaded);
   MaskedText text{{first.ids.begin(), first.ids.begin() + 100}, {}};
-  for (std::int32_t i = 0; i < 100 && text.masks.size() < 12; ++i)
-    if (first.targets[static_cast<std::size_t>(i)] != kIgnoredTarget) text.masks.push_back(i);
+  const auto mask = static_cast<std::int32_t>(loaded.tokenizer->vocab_size());
+  bool targets_are_visible = false;  // in the batch, but not in the report
+  for (std::int32_t i = 0; i < 100; ++i) {
+    if (first.targets[static_cast<std::size_t>(i)] == kIgnoredTarget) continue;
+    if (text.masks.size() < 12) text.masks.push_back(i);
+    std::int32_t& id = text.ids[static_cast<std::size_t>(i)];
+    targets_are_visible |= id != mask;
+    id = mask;
+  }
+  REQUIRE(targets_are_visible);
   REQUIRE(text.masks.size() == 12);
   const auto candidates = fill_masks(loaded, text, 3);
   std::string rows =
@@ -274,8 +331,10 @@ TEST_CASE("a report shows twelve masks with six tokens on each side, what they h
   for (std::size_t m = 0; m < 12; ++m) {
     const std::int32_t at = text.masks[m];
     std::string around, expected;
-    for (std::int32_t i = std::max(0, at - 6); i <= std::min(99, at + 6); ++i)
-      around += i == at ? "[MASK]" : token_text(loaded, text.ids[static_cast<std::size_t>(i)]);
+    for (std::int32_t i = std::max(0, at - 6); i <= std::min(99, at + 6); ++i) {
+      const std::int32_t id = text.ids[static_cast<std::size_t>(i)];
+      around += id == mask ? "[MASK]" : token_text(loaded, id);
+    }
     for (const Candidate& candidate : candidates[m])
       expected += fmt::format("{} {:.0f} %   ", token_text(loaded, candidate.id), 100 * candidate.probability);
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", around,
@@ -286,7 +345,7 @@ TEST_CASE("a report shows twelve masks with six tokens on each side, what they h
   // Attention is shown to the first 20 tokens that the tokenizer has: without the masks.
   std::size_t attended = 0;
   for (std::size_t i = 0; i < 100 && attended < 20; ++i) attended += token_text(loaded, first.ids[i]).empty() ? 0 : 1;
-  REQUIRE(parts_between(page, ", monospace\"", "</text>").size() == 9 * 2 * attended);
+  REQUIRE(attended_labels(page).size() == 2 * attended);
 }
 
 TEST_CASE("a report shows the labels of texts against the answers of a classifier") {

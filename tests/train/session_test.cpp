@@ -10,6 +10,7 @@
 #include "data/io/error.h"
 #include "tests/train/session_run.h"
 #include "tests/train/text_trainer.h"
+#include "train/app/begun_run.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -31,6 +32,28 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
   REQUIRE_FALSE(contains(said.substr(said.find(note) + 1), note));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(10)));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(40)));
+}
+
+TEST_CASE("a run that was interrupted during its last sample writes that when it is resumed") {
+  struct Watched : SessionListener {
+    void on_eval(const EvalReport& report, bool) override { stops = report.step == 40; }
+    void on_sample(std::int64_t step, const std::string&) override { samples.push_back(step); }
+    bool stops = false;
+    std::vector<std::int64_t> samples;
+  } watched;
+  SessionRun run;
+  run.config.sample_interval = 20;
+  {
+    TextTrainer trainer(run.config, run.data);
+    const auto stop = [&] { return watched.stops; };
+    REQUIRE(Session(run.config, trainer, run.directory, watched, {.stop = stop}).train() == SessionEnd::interrupted);
+  }
+  REQUIRE(watched.samples == std::vector<std::int64_t>{20});
+  REQUIRE_FALSE(is_finished(run.config, run.directory, 40));
+  REQUIRE_FALSE(contains(run.go_on(40, 40), "training loss"));  // which was measured before
+  const MetricsFile metrics(run.directory.metrics_file(), 40);
+  REQUIRE(metrics.has_sample(40));
+  REQUIRE(is_finished(run.config, run.directory, 40));
 }
 
 TEST_CASE("measurements are made durable before the checkpoint that they belong to") {

@@ -145,6 +145,14 @@ TEST_CASE(
   set_last_step(warmed, 50, 90);
   warmed.phases.back().warmup_steps = 2;
   REQUIRE(last_restart(warmed, 1000) == 50);
+  Config early = intervals();  // decided during the warmup
+  early.schedule = "linear";
+  early.warmup_steps = 20;
+  set_last_step(early, 3, 60);
+  set_last_step(early, 5, 80);
+  REQUIRE(early.phases.back().warmup_steps > 0);
+  REQUIRE(last_restart(early, 1000) == 0);
+  REQUIRE(last_begun_phase(early, 1000).warmup_steps == 20);
 }
 
 TEST_CASE("a new last step during the warmup completes the warmup, from about the rate that it has reached") {

@@ -307,9 +307,9 @@ TEST_CASE("an interrupt ends the translation of lines with the exit code of its 
     const DeferInterrupts deferred;
     std::raise(signal);
     std::istringstream lines("ichi ni\nsan\n");
-    CHECK(translate_lines(loaded, lines, /*interactive=*/false, {}) == 128 + signal);
+    CHECK(translate_lines(loaded, lines, {}) == 128 + signal);
     forget_interrupt();
-    CHECK(translate_lines(loaded, lines, /*interactive=*/false, {}) == 0);  // all lines have been read
+    CHECK(translate_lines(loaded, lines, {}) == 0);  // all lines have been read
   }
   for (std::size_t i = 0; i < 3; ++i) sigaction(kSignals[i], &before[i], nullptr);
 }

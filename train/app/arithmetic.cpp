@@ -1,5 +1,6 @@
 #include "train/app/arithmetic.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -22,6 +23,18 @@ std::string recorded_by_an_earlier_version(const std::string& target) {
   if (comma != std::string::npos) return target.substr(comma + kBetween.size());
   const std::string_view arithmetic = kernels::arithmetic_of(target);
   return arithmetic == kUsual ? "" : std::string(arithmetic);
+}
+
+// Each name once, so that the list stays short however often a run changes machines; the newest is the last.
+std::string with_newest(const std::string& all, const std::string& newest) {
+  std::string names;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find(kBetween, at), all.size());
+    const std::string name = all.substr(at, end - at);
+    if (name != newest) names += name + std::string(kBetween);
+    at = end + kBetween.size();
+  }
+  return names + newest;
 }
 
 }  // namespace
@@ -65,7 +78,7 @@ void keep_arithmetic(Config& config, const std::string& ran_on, bool any) {
   if (!earlier.empty()) begin_arithmetic(config);
   if (before == here) return;
   if (any || !earlier.empty()) {
-    if (earlier.empty()) config.arithmetic = fmt::format("{}{}{}", all, kBetween, here);
+    if (earlier.empty()) config.arithmetic = with_newest(all, here);
     return say(
         fmt::format("this run continues in the arithmetic {} instead of {}: its results stay correct but differ in "
                     "the last bits",

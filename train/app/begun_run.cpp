@@ -21,7 +21,9 @@ void write_config(const RunDirectory& run, const Config& config) {
 
 bool is_finished(const Config& config, const RunDirectory& run, std::int64_t step) {
   if (step < config.max_steps) return false;
-  return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
+  if (step > config.max_steps) return true;
+  const MetricsFile metrics(run.metrics_file(), step);
+  return metrics.has_eval(step) && !metrics.history().was_interrupted();
 }
 
 }  // namespace maki

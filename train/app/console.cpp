@@ -175,7 +175,8 @@ void Console::on_best(std::int64_t step, double loss, double share) {
   progress_.print_line(
       fmt::format("best validation loss {}{}{} at step {}", loss_text(loss), share_text(share), per_character, step));
   if (step == 0) {
-    progress_.print_line("training did not help: the best checkpoint is the one with which the run began");
+    if (max_steps_ > 0)
+      progress_.print_line("training did not help: the best checkpoint is the one with which the run began");
     return;
   }
   if (const auto first = lower_first_loss(step))

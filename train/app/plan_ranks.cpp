@@ -66,10 +66,11 @@ StepTime RankStepTimer::time_step(const Config& config, const VocabSizes& vocab)
 }
 
 // A step of three micro-batches takes as long as one of one micro-batch, and two micro-batches.
-StepWork RankStepTimer::measured_work(const Config& config) {
+StepWork RankStepTimer::measured_work(const Config& config, std::int64_t length) {
   StepWork work = step_work(TrainableModel(config, *vocab_), config.grad_accum);
   const auto seconds = [&](std::int64_t micro_batches) {
     Config timed = config;
+    timed.block_size = length;
     timed.grad_accum = micro_batches;
     return MeasuredStepTimer().time_step(timed, *vocab_).seconds;
   };
@@ -79,13 +80,13 @@ StepWork RankStepTimer::measured_work(const Config& config) {
   return work;
 }
 
-void RankStepTimer::add_ranks(const Config& planned, Report& report) {
+void RankStepTimer::add_ranks(const Plan& plan, Report& report) {
   if (ranks_ == 1) return;
-  const Config config = divided(planned);
-  const StepWork work = measured_work(config);
+  const Config config = divided(plan.config);
+  const StepWork work = measured_work(config, plan.usual_length);
   const TrainableModel model(config, *vocab_);
-  const double flop = flop_per_token(*model.model, model.store, config.block_size) *
-                      static_cast<double>(config.block_size * config.batch_size);  // of a micro-batch
+  const double flop = flop_per_token(*model.model, model.store, plan.usual_length) *
+                      static_cast<double>(plan.usual_length * config.batch_size);  // of a micro-batch
   report.text(fmt::format("\nA step has {} of {}. What a rank has of it, and how long it takes:\n",
                           config.grad_accum == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", config.grad_accum),
                           pluralize(config.batch_size, "sequence")));

@@ -6,6 +6,7 @@
 #include "train/app/command.h"
 #include "train/app/flags.h"
 #include "train/app/report.h"
+#include "train/loop/plan/plan.h"
 #include "train/loop/plan/step_timer.h"
 #include "train/loop/team/step_cost.h"
 
@@ -38,10 +39,10 @@ class RankStepTimer final : public StepTimer {
 
   /// Adds what the ranks take of memory, time and network for a step of this configuration, of which steps have been
   /// timed, and how many of them pay. Adds nothing for one rank.
-  void add_ranks(const Config& planned, Report& report);
+  void add_ranks(const Plan& plan, Report& report);
 
  private:
-  StepWork measured_work(const Config& divided);
+  StepWork measured_work(const Config& divided, std::int64_t length);
   Config divided(Config config) const;
 
   std::int64_t ranks_;

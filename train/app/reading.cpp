@@ -79,14 +79,17 @@ LoadedModel ReadingOptions::open() const {
   return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special, numbers);
 }
 
-void ReadingOptions::average(LoadedModel& loaded) const {
-  if (with.empty()) return;
+std::vector<std::string> ReadingOptions::average(LoadedModel& loaded) const {
+  if (with.empty()) return {};
   std::vector<std::unique_ptr<LoadedModel>> others;
   for (const std::string& other : with) {
     others.push_back(std::make_unique<LoadedModel>(choose_checkpoint(other, checkpoint), std::nullopt, special,
                                                    parse_weights(weights)));
   }
-  loaded.model = std::make_unique<MeanOfModels>(loaded, std::move(others));
+  auto mean = std::make_unique<MeanOfModels>(loaded, std::move(others));
+  std::vector<std::string> counts = mean->other_counts();
+  loaded.model = std::move(mean);
+  return counts;
 }
 
 std::vector<std::string> inputs_of_run(const std::string& run_or_file) {

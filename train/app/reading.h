@@ -47,8 +47,8 @@ struct ReadingOptions {
   /// form of weights, and what choose_checkpoint() and LoadedModel throw.
   LoadedModel open() const;
   /// Loads the models of --with, if there are any, and makes `loaded` predict with the means of their probabilities and
-  /// its own. Throws as open() and MeanOfModels do.
-  void average(LoadedModel& loaded) const;
+  /// its own. Returns MeanOfModels::other_counts(). Throws as open() and MeanOfModels do.
+  std::vector<std::string> average(LoadedModel& loaded) const;
   std::vector<std::string> inputs() const { return inputs_of_run(run); }
 };
 
@@ -80,7 +80,7 @@ struct MaskedText {
 };
 /// The ids of a text in which [MASK] (kMask in data/dataset/masking.h) stands for one token. What is around the masks
 /// is reduced to what the tokenizer can encode, as by encodable_text(). A text without [MASK] has no masks. For a
-/// tokenizer of words, a space before [MASK] is part of the masked word.
+/// tokenizer whose words begin with the space before them, a space before [MASK] is part of what is masked.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
 /// Throws CorpusError, whose message begins with the name, if the model has learned positions and not so many: for the
 /// tokens of a text, and those that it `adds`.

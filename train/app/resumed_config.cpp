@@ -1,11 +1,19 @@
 #include "train/app/resumed_config.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "autograd/core/check.h"
 #include "train/loop/taught_task.h"
 #include "train/loop/time_limit.h"
+#include "train/run/config/field_effects.h"
 
 namespace maki {
 namespace {
+
+// What a new phase of the schedule may change.
+constexpr std::string_view kPhaseFields[] = {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"};
 
 void apply_options(const ResumeOptions& options, Config& config) {
   options.flags.apply(config, "");
@@ -26,6 +34,9 @@ Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) 
   check(config.lr_decay_steps > step,
         "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
         config.lr_decay_steps);
+  check(!has_effect(config, "min_lr") || config.min_lr <= config.learning_rate,
+        "min_lr: must not exceed learning_rate; got {} and {}; lower `min_lr` as well", config.min_lr,
+        config.learning_rate);
   return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
 }
 
@@ -65,13 +76,13 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
   apply_options(options, config);
   if (options.rewarm) {
     phases.push_back(new_phase(options, before, state.step));
-    for (const char* name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"})
-      copy_field(find_field(name), state.config, config);
+    for (const std::string_view name : kPhaseFields) copy_field(find_field(name), state.config, config);
   }
   config.out = options.run;
   for (const FieldDifference& difference : training_differences(state.config, config)) {
-    fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
-         difference.second);
+    const bool of_phase = std::ranges::find(kPhaseFields, difference.name) != std::end(kPhaseFields);
+    fail("{}: is fixed for this run at {}; got {}; {}start a new run to change it", difference.name, difference.first,
+         difference.second, of_phase ? "add `rewarm` to begin the schedule anew with it, or " : "");
   }
   require_same_teachers(before, config, state.step);
   config.phases = phases;

@@ -20,21 +20,23 @@ struct EmbeddedText {
 /// the model has positions.
 EmbeddedText embed_text(const Encoder& encoder, const Tokenizer& tokenizer, std::string_view text);
 
-/// A place in a list of texts: the index of the text, and that of a token in it.
+/// A place in a list of texts: the index of the text, that of a token in it, and how many tokens are there.
 struct Occurrence {
-  std::size_t text;
-  std::size_t position;
+  std::size_t text, position, tokens;
 };
-/// Two occurrences of the same tokens, and the cosine of the angle between the means of their vectors (0 if one of them
-/// is zero).
+/// Two occurrences of the same word, the tokens of the first, and the cosine of the angle between the means of their
+/// vectors (0 if one of them is zero).
 struct Similarity {
   std::vector<std::int32_t> ids;
   Occurrence first, second;
   double cosine;
 };
-/// All pairs of occurrences of these consecutive tokens, also within one text and where they overlap, in the order of
-/// the texts; empty if there are fewer than two occurrences. Requires: `ids` is not empty.
-std::vector<Similarity> similarities(const std::vector<EmbeddedText>& texts, std::span<const std::int32_t> ids);
+/// The ids of a word, where it begins a line and where a space is before it, which may be part of its first token.
+std::vector<std::vector<std::int32_t>> spellings(const Tokenizer& tokenizer, std::string_view word);
+/// All pairs of occurrences of consecutive tokens that are one of the spellings, also within one text and where they
+/// overlap, in the order of the texts; empty if there are fewer than two occurrences. Requires: no spelling is empty.
+std::vector<Similarity> similarities(const std::vector<EmbeddedText>& texts,
+                                     const std::vector<std::vector<std::int32_t>>& spellings);
 /// All pairs of occurrences of every single token that is in at least two of the texts, in the order of the ids.
 std::vector<Similarity> shared_similarities(const std::vector<EmbeddedText>& texts);
 

@@ -132,7 +132,7 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
   if (!losses) return std::nullopt;
   LossSum sum;
   for (const LossSum& loss : *losses) sum.add(loss);
-  return sum.mean();
+  return sum.targets > 0 || taken == count ? sum.mean() : mean_loss(model, task, part, 0, stop, team);
 }
 
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
@@ -146,7 +146,7 @@ std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, cons
   for (const LossSum& loss : *losses) whole.add(loss);
   for (std::int64_t i = 0; i < taken; ++i)
     sample.add((*losses)[static_cast<std::size_t>(pass.sample_index(i, taken, count))]);
-  return FullAndSampledLoss{whole.mean(), sample.mean()};
+  return FullAndSampledLoss{whole.mean(), sample.targets > 0 ? sample.mean() : whole.mean()};
 }
 
 std::optional<double> accuracy(const Model& model, const Task& task, std::int64_t most, const StopRequest& stop,

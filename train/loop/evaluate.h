@@ -17,10 +17,10 @@ std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// batches. Requires 0 <= i < taken <= count; throws Error otherwise.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count);
 
-/// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape. If
-/// the model carries a state from one batch to the next, the first batches are taken instead, from an empty state on:
-/// each of their rows reads another stretch of the part. `stop` is asked before each batch; if it is requested,
-/// the result is nullopt.
+/// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape;
+/// over all batches if those have no target, as the last token of a file has none. If the model carries a state from
+/// one batch to the next, the first batches are taken instead, from an empty state on: each of their rows reads another
+/// stretch of the part. `stop` is asked before each batch; if it is requested, the result is nullopt.
 ///
 /// The ranks of a team share the batches, unless each continues the one before it. All must call this with the same
 /// arguments; the result is that of one rank alone, and nullopt if any rank was asked to stop.

@@ -77,6 +77,8 @@ void GrowingText::end(const Generated& result) {
   ended_ = true;
   how_.tokens = result.tokens;
   if (result.reason == StopReason::context_full) how_.end = TextEnd::window;
+  // It was stopped, although it would have gone on.
+  if (result.reason == StopReason::stopped && how_.end == TextEnd::length) how_.end = TextEnd::interrupt;
   if (how_.end != TextEnd::stop_string) held_->finish(ready_);
 }
 
@@ -97,7 +99,7 @@ class TextsInOrder {
   /// The next token of text i. Returns false if the text ends here.
   bool add(std::size_t i, std::int32_t token, const Tensor& logits, const StopRequest& interrupt) {
     const bool goes_on = waiting_[i - current_].add(token, logits, interrupt);
-    if (i == current_) write_ready();
+    if (i == current_ && !interrupted_) write_ready();
     return goes_on;
   }
   void end(std::size_t i, const Generated& result) {
@@ -181,7 +183,7 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
     };
     const auto use = [&](std::size_t i, std::int32_t) { return goes_on[i]; };
     const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };
-    generate_batch(model, batch, generating, use, end);
+    generate_batch(model, batch, generating, use, end, interrupt);
     first += batch.size();
   }
 }

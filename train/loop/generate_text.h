@@ -76,8 +76,9 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separa
 
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
-/// The text is a function of (model, prompt, options, `sample`). `interrupt` is asked after every
-/// token, except one that completes a stop string or ends texts, and ends the text; what was held back is then written.
+/// The text is a function of (model, prompt, options, `sample`). `interrupt` is asked after every token, except one
+/// that completes a stop string or ends texts, and after each part of a long prompt (GenerationBatch::step()), and ends
+/// the text; what was held back is then written.
 /// Throws BadLogitsError, Error if an option of the sampling is out of range, and what `write` throws.
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,

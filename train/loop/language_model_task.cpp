@@ -44,6 +44,8 @@ LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const
     : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
   order_windows(carries_state(config) ? RowOrder::continued : RowOrder::shuffled);
   if (config.ngram_prior > 0) count_ngrams();
+  for (const std::string& counts : text_.other_counts)
+    other_priors_.push_back(std::make_shared<const CountedPrior>(counts, dataset_->tokenizer->vocab_size()));
 }
 
 LanguageModelTask::LanguageModelTask(const Config& config, const LanguageModelTask& other)
@@ -52,6 +54,7 @@ LanguageModelTask::LanguageModelTask(const Config& config, const LanguageModelTa
       text_(other.text_),
       prior_(other.prior_),
       held_out_(other.held_out_),
+      other_priors_(other.other_priors_),
       counted_share_(other.counted_share_) {
   order_windows(carries_state(config) ? RowOrder::continued : RowOrder::shuffled);
 }
@@ -94,19 +97,23 @@ std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
 
 // Padding gets the prior of whatever follows, and rows of padding that of the beginning of the text: their targets are
 // ignored.
-void LanguageModelTask::set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts,
-                                  bool held_out) const {
+void LanguageModelTask::set_priors(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts,
+                                   bool held_out) const {
   std::vector<std::int64_t> inside;
   for (const std::int64_t start : starts) inside.push_back(start % static_cast<std::int64_t>(text.size()));
-  batch.prior = prior_of_windows(prior_->counts(), text, inside, config_.block_size,
-                                 held_out && held_out_ ? &*held_out_ : nullptr);
+  const auto of_windows = [&](const CountedPrior& prior, const HeldOutCounts* counts) {
+    return prior_of_windows(prior.counts(), text, inside, config_.block_size, counts);
+  };
+  if (prior_) batch.prior = of_windows(*prior_, held_out && held_out_ ? &*held_out_ : nullptr);
+  batch.other_priors.clear();
+  for (const auto& other : other_priors_) batch.other_priors.push_back(of_windows(*other, nullptr));
 }
 
 void LanguageModelTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {
   ensure_shape(batch, {config_.batch_size, config_.block_size});
   batch.target_count =
       train_.value().fill(step, micro, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
-  if (prior_) set_prior(batch, dataset_->train, window_starts(step, micro), /*held_out=*/true);
+  if (prior_) set_priors(batch, dataset_->train, window_starts(step, micro), /*held_out=*/true);
 }
 
 std::vector<std::int64_t> LanguageModelTask::window_starts(std::int64_t step, std::int64_t micro) const {
@@ -124,10 +131,10 @@ void LanguageModelTask::fill_eval(Part part, std::int64_t i, Batch& batch) const
   const EvalBatches& batches = (part == Part::train ? eval_train_ : eval_val_).value();
   ensure_shape(batch, {batches.rows(i), config_.block_size});
   batch.target_count = batches.fill(i, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
-  if (!prior_) return;
+  if (!prior_ && other_priors_.empty()) return;
   std::vector<std::int64_t> starts;
   for (std::int64_t row = 0; row < batches.rows(i); ++row) starts.push_back(batches.start(i, row));
-  set_prior(batch, part == Part::train ? dataset_->train : dataset_->val, starts, part == Part::train);
+  set_priors(batch, part == Part::train ? dataset_->train : dataset_->val, starts, part == Part::train);
 }
 
 CheckpointState LanguageModelTask::data_state() const {

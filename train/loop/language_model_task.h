@@ -20,8 +20,9 @@ struct EvalText {
   std::int64_t unknown = 0;                          ///< how many there were
   std::string unknown_note = {};                     ///< a sentence about them, if there were any
   std::optional<double> entropy_per_character = {};  ///< nats, where it is known
-  std::int64_t stride = 0;        ///< of the windows of the validation text (EvalBatches); 0: block_size
-  std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
+  std::int64_t stride = 0;                     ///< of the windows of the validation text (EvalBatches); 0: block_size
+  std::string ngram_counts = {};               ///< CheckpointState::ngram_counts of the model
+  std::vector<std::string> other_counts = {};  ///< of further models, for Batch::other_priors
 };
 
 class LanguageModelTask final : public Task {
@@ -66,7 +67,7 @@ class LanguageModelTask final : public Task {
  private:
   void order_windows(RowOrder order);
   void count_ngrams();
-  void set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts, bool held_out) const;
+  void set_priors(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts, bool held_out) const;
 
   Config config_;
   std::shared_ptr<const Dataset> dataset_;
@@ -77,6 +78,7 @@ class LanguageModelTask final : public Task {
   // With config.ngram_prior: the counts of the model that is evaluated, or else of the training text.
   std::shared_ptr<const CountedPrior> prior_;
   std::optional<HeldOutCounts> held_out_;
+  std::vector<std::shared_ptr<const CountedPrior>> other_priors_;
   double counted_share_ = 0;  // of the training text
 };
 

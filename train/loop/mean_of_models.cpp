@@ -52,6 +52,20 @@ bool same_tokens(const PairTokenizers& a, const PairTokenizers& b) {
   return same(a.source, b.source) && same(a.target, b.target);
 }
 
+// The index of n-gram counts in `others`, to which they are added if they are new; -1 for those of the first model, and
+// for none.
+std::ptrdiff_t index_of_counts(const std::string& counts, const std::string& first, std::vector<std::string>& others) {
+  if (counts.empty() || counts == first) return -1;
+  const std::ptrdiff_t index = std::ranges::find(others, counts) - others.begin();
+  if (index == std::ssize(others)) others.push_back(counts);
+  return index;
+}
+
+// In the type of those that are there.
+void append(const Tensor& one, std::vector<Tensor>& all) {
+  all.push_back(all.empty() || one.dtype() == all.front().dtype() ? one : convert(one, all.front().dtype()));
+}
+
 }  // namespace
 
 Tensor log_of_mean(const std::vector<Tensor>& log_probabilities) {
@@ -93,28 +107,38 @@ MeanOfModels::MeanOfModels(LoadedModel& first, std::vector<std::unique_ptr<Loade
           "{}: is of kind {}, and {} of kind {}: only one of them remembers what it has read before its window; use "
           "models of one kind",
           loaded.path, model.kind(), first.path, first.model->kind());
+    std::int64_t& context = first.state.config.block_size;
+    context = std::min(context, loaded.state.config.block_size);
     models_.push_back(&model);
+    counts_.push_back(index_of_counts(loaded.state.ngram_counts, first.state.ngram_counts, other_counts_));
   };
   add(first);
   for (const auto& other : others_) {
     add(*other);
-    if (!first.state.ngram_counts.empty() && other->state.ngram_counts == first.state.ngram_counts)
+    const std::string& counts = other->state.ngram_counts;
+    if (!counts.empty() && counts == first.state.ngram_counts)
       other->model->as_generator()->use_prior(first.generator().prior());
   }
   first_ = std::move(first.model);
 }
 
-// A batch has the prior of the first model.
+// The prior of a batch that belongs to the counts of a model; empty if it has none.
+const Tensor& MeanOfModels::prior_of(std::size_t model, const Batch& batch) const {
+  static const Tensor kNone;
+  const std::ptrdiff_t index = counts_[model];
+  if (index < 0) return batch.prior;
+  return index < std::ssize(batch.other_priors) ? batch.other_priors[static_cast<std::size_t>(index)] : kNone;
+}
+
 Tensor MeanOfModels::loss(const Batch& batch, const CrossEntropy& options, State* carried) const {
-  Batch without_prior = batch;
-  without_prior.prior = {};
+  Batch its = batch;
+  its.other_priors.clear();
   std::vector<Tensor> logs;
   for (std::size_t i = 0; i < models_.size(); ++i) {
-    const Generator& model = *models_[i];
+    its.prior = prior_of(i, batch);
     ObservedLogits logits;
-    model.loss(model.prior() == models_.front()->prior() ? batch : without_prior, options,
-               carried == nullptr ? nullptr : &state_of<States>(*carried, kind())[i]);
-    logs.push_back(logits.log_probabilities(0, logits.rows()));
+    models_[i]->loss(its, options, carried == nullptr ? nullptr : &state_of<States>(*carried, kind())[i]);
+    append(logits.log_probabilities(0, logits.rows()), logs);
   }
   return cross_entropy(log_of_mean(logs), reshape(batch.targets, {batch.targets.numel()}), options);
 }
@@ -146,7 +170,7 @@ std::unique_ptr<State> MeanOfModels::start(std::int64_t batch, const Tensor& sou
 Tensor MeanOfModels::next_logits(const Tensor& ids, State& state) const {
   States& states = state_of<States>(state, kind());
   std::vector<Tensor> logs;
-  for (std::size_t i = 0; i < models_.size(); ++i) logs.push_back(log_softmax(models_[i]->next_logits(ids, states[i])));
+  for (std::size_t i = 0; i < models_.size(); ++i) append(log_softmax(models_[i]->next_logits(ids, states[i])), logs);
   return log_of_mean(logs);
 }
 

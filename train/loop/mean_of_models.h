@@ -17,11 +17,15 @@ namespace maki {
 /// Thread safety: that of its models.
 class MeanOfModels final : public Generator {
  public:
-  /// The model of `first` becomes one of the models; the rest of `first` must outlive the object. A model whose n-gram
-  /// counts are those of `first` shares its prior. Throws Error if a model does not generate, has another task or
-  /// other tokens than the first, or remembers what it has read before its window and the first does not, or the
-  /// reverse.
+  /// The model of `first` becomes one of the models, and the shortest of their contexts that of its configuration; the
+  /// rest of `first` must outlive the object. A model whose n-gram counts are those of `first` shares its prior. Throws
+  /// Error if a model does not generate, has another task or other tokens than the first, or remembers what it has
+  /// read before its window and the first does not, or the reverse.
   MeanOfModels(LoadedModel& first, std::vector<std::unique_ptr<LoadedModel>> others);
+
+  /// The n-gram counts (CheckpointState::ngram_counts) to which Batch::other_priors of the batches belong: those of the
+  /// models that differ from those of the first, each once.
+  const std::vector<std::string>& other_counts() const { return other_counts_; }
 
   const char* kind() const override { return models_.front()->kind(); }
   /// A cross_entropy of the logarithms of the mean probabilities. Nothing of the models is recorded, and their products
@@ -39,7 +43,11 @@ class MeanOfModels final : public Generator {
  private:
   std::unique_ptr<Model> first_;
   std::vector<std::unique_ptr<LoadedModel>> others_;
+  const Tensor& prior_of(std::size_t model, const Batch& batch) const;
+
   std::vector<const Generator*> models_;
+  std::vector<std::string> other_counts_;
+  std::vector<std::ptrdiff_t> counts_;  // of each model the index in other_counts_; -1: those of the first, or none
 };
 
 /// The logarithms of the means of probabilities, whose logarithms are given: tensors of equal shape [rows, V] → [rows,

@@ -189,10 +189,10 @@ void Session::report_overfitting(std::int64_t best_step, bool ends) {
 }
 
 // The text is a function of (weights, seed, step), so a resumed run writes the same as an uninterrupted one, and its
-// random streams are not used by training.
-void Session::write_sample() {
+// random streams are not used by training. Returns false if `stop` was requested before it was written.
+bool Session::write_sample() {
   const std::int64_t step = trainer_.steps(), interval = config_.sample_interval;
-  if (interval == 0 || step == 0 || step % interval != 0 || metrics_.has_sample(step)) return;
+  if (interval == 0 || step == 0 || step % interval != 0 || metrics_.has_sample(step)) return true;
   std::optional<std::string> text;
   try {
     text = timed(Work::sample, 1, [&] {
@@ -202,6 +202,7 @@ void Session::write_sample() {
     fail<DivergedError>("diverged: step {}: {}", step, error.what());
   }
   if (text) report([&](SessionListener& listener) { listener.on_sample(step, *text); });
+  return text || !stop_.requested();
 }
 
 void Session::count_step(const StepReport& step, double seconds) {
@@ -235,7 +236,8 @@ void Session::count() {
 SessionEnd Session::train() {
   if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.has_eval(trainer_.steps())) {
     report_overfitting(*best, /*ends=*/true);
-    return SessionEnd::already_ended;
+    if (!metrics_.history().was_interrupted()) return SessionEnd::already_ended;
+    stopped_early_ = true;  // and only its last sample is missing
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps(), metrics_.history()); });
@@ -243,6 +245,8 @@ SessionEnd Session::train() {
     if (!take_steps()) return stop_now();
   } catch (const CorpusError&) {
     save_without_text();
+    remark(Remark::Kind::end, "text unreadable");
+    report([](SessionListener& listener) { listener.on_sync(); });
     throw;
   }
   finish();
@@ -261,8 +265,8 @@ bool Session::take_steps() {
       count();
     }
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
-    const bool interrupted = due && !evaluate(stop_, /*whole=*/end && covers_all_at_end());
-    if (!interrupted) write_sample();
+    const bool evaluated = !due || evaluate(stop_, /*whole=*/end && covers_all_at_end());
+    const bool interrupted = !evaluated || !write_sample();
     if ((end || stopped_early_) && !interrupted) return true;
 
     const bool observed = step + 1 == config_.max_steps || (step + 1) % config_.eval_interval == 0;
@@ -283,7 +287,7 @@ SessionEnd Session::stop_now() {
   const bool evaluates = unmeasured && may_evaluate_ && may_evaluate_();
   report([&](SessionListener& listener) { listener.on_interrupt(step, evaluates); });
   if (evaluates) evaluate({}, /*whole=*/false);
-  remark(Remark::Kind::end, "interrupted");
+  remark(Remark::Kind::end, Remark::kInterrupted);
   report([](SessionListener& listener) { listener.on_sync(); });
   return SessionEnd::interrupted;
 }

@@ -80,7 +80,7 @@ class Session {
   bool evaluate(const StopRequest& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void report_overfitting(std::int64_t best_step, bool ends);
-  void write_sample();
+  bool write_sample();
   void remark(Remark::Kind kind, const std::string& text);
   void count_step(const StepReport& step, double seconds);
   bool take_steps();  // false: stopped

@@ -63,6 +63,7 @@ std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, 
                 .unknown_policy = request.unknown};
   text.stride = request.stride;
   text.ngram_counts = request.ngram_counts;
+  text.other_counts = request.other_counts;
   if (data.best_possible_loss) {
     text.entropy_per_character =
         *data.best_possible_loss * static_cast<double>(data.val.size()) / static_cast<double>(text.characters);
@@ -90,7 +91,8 @@ std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, cons
                 .unknown_note = known.describe(),
                 .entropy_per_character = corpus.entropy_per_char,
                 .stride = request.stride,
-                .ngram_counts = request.ngram_counts};
+                .ngram_counts = request.ngram_counts,
+                .other_counts = request.other_counts};
   for (const std::string_view piece : known.pieces) text.bytes += static_cast<std::int64_t>(piece.size());
   return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
 }

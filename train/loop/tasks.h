@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "data/dataset/pairs.h"
 #include "data/text/corpus.h"
@@ -16,8 +18,9 @@ struct EvalRequest {
   std::string unknown = "error";  ///< what to do with characters that a vocabulary lacks: "error", "skip", "replace"
   std::string labels = {};        ///< CheckpointState::labels of the model, for a task that has labels
   std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
-  std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
-  bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
+  std::vector<std::string> other_counts = {};  ///< of further models, for Batch::other_priors
+  std::int64_t stride = 0;                     ///< of windows that predict the next token (EvalBatches); 0: block_size
+  bool training_text = false;  ///< if `own`, also the part that it was trained on; for tasks on plain text
 };
 
 /// How a task is made, by the functions below: a row of the table in tasks.cpp, which stands in the file of its class.

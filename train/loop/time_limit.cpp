@@ -95,8 +95,9 @@ std::int64_t last_restart(const Config& config, std::int64_t step) {
   Config before = config;
   before.phases.clear();
   for (const Phase& phase : phases_before(config, step)) {
-    const bool goes_on =
-        phase.warmup_steps == 0 && phase.learning_rate == learning_rate_at(lr_phases(before), phase.start);
+    Config continued = before;
+    set_last_step(continued, phase.start, phase.end);
+    const bool goes_on = continued.phases.size() > before.phases.size() && continued.phases.back() == phase;
     if (!goes_on) start = phase.start;
     before.phases.push_back(phase);
   }

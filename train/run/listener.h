@@ -53,8 +53,9 @@ struct Remark {
   enum class Kind : std::uint8_t {
     plan,     ///< what was planned, and why; in lines
     session,  ///< a session begins: on which machine, and how it computes
-    end       ///< a session has ended: "finished", "overfitting" or "interrupted"
+    end       ///< a session has ended: "finished", "overfitting", "text unreadable" or kInterrupted
   };
+  static constexpr const char* kInterrupted = "interrupted";
   Kind kind;
   std::int64_t step = 0;
   std::string text;

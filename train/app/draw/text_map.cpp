@@ -41,31 +41,31 @@ std::string padded_right(const std::string& text, std::int64_t width) {
 // How a map fits into the terminal: cells of `width` columns, each for several rows and columns of the map.
 struct Fit {
   std::int64_t label = 0, width = 1, rows = 1, columns = 1;
+  bool numbers = false;  // of the rows stand beside them, and not their labels
 };
 
 std::string row_label(const HeatMap& map, std::int64_t row, bool numbers) {
-  const std::vector<std::string>& labels = map.row_axis.labels;
-  return numbers || labels.empty() ? std::to_string(row) : labels[static_cast<std::size_t>(row)];
+  return numbers ? std::to_string(row) : map.row_axis.labels[static_cast<std::size_t>(row)];
 }
 
 Fit fit(const HeatMap& map) {
-  Fit result;
-  const auto room = [&](bool numbers) {
+  Fit result{.numbers = map.row_axis.labels.empty()};
+  const auto room = [&] {
     result.label = 0;
     for (std::int64_t r = 0; r < map.rows; ++r)
-      result.label = std::max(result.label, display_width(row_label(map, r, numbers)));
+      result.label = std::max(result.label, display_width(row_label(map, r, result.numbers)));
     return kMaxColumns - result.label - 1;
   };
-  if (const std::int64_t columns = room(false); map.columns <= columns) {
+  if (const std::int64_t columns = room(); map.columns <= columns) {
     result.width = 2 * map.columns <= columns ? 2 : 1;
   } else {
-    const std::int64_t numbered = room(true);
+    result.numbers = true;
+    const std::int64_t numbered = room();
     result.columns = (map.columns + numbered - 1) / numbered;
   }
   // A character is twice as high as it is wide, so a cell of one column stands for twice as many rows as columns,
   // unless the rows have labels.
-  const bool labels = result.columns == 1 && !map.row_axis.labels.empty();
-  if (result.width == 1 && !labels) result.rows = 2 * result.columns;
+  if (result.width == 1 && result.numbers) result.rows = 2 * result.columns;
   return result;
 }
 
@@ -136,10 +136,10 @@ std::string text_map(const HeatMap& map, const ColorScale& scale, const Words& w
                                                : fmt::format(fmt::runtime(words.rows), at.rows);
     text += fmt::format(fmt::runtime(map.sampled ? words.shows_first : words.shows_largest), several) + '\n';
   }
-  std::string header = at.columns > 1 || map.column_axis.labels.empty() ? "" : upright_labels(map, at);
+  std::string header = at.rows > 1 || map.column_axis.labels.empty() ? "" : upright_labels(map, at);
   text += header.empty() ? column_numbers(map, at) : header;
   for (std::int64_t r = 0; r < map.rows; r += at.rows) {
-    std::string line = padded_left(row_label(map, r, at.rows > 1), at.label) + ' ';
+    std::string line = padded_left(row_label(map, r, at.numbers), at.label) + ' ';
     for (std::int64_t c = 0; c < map.columns; c += at.columns) {
       const double value = value_of(map, r, c, at);
       const auto shade = std::isnan(value) ? 0

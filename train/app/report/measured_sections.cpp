@@ -40,6 +40,9 @@ std::string end_of(const MeasuredRun& run, const PageLanguage& say) {
   if (remarks.back().text == "overfitting")
     return say("the validation loss no longer improved while the training loss fell",
                "訓練損失は下がるのに検証損失が改善しなくなった（過学習）");
+  if (remarks.back().text == "text unreadable")
+    return say("its text could not be read any more; it was saved, and can be resumed",
+               "テキストが読めなくなって終わった（保存済み、再開できる）");
   return say("it was interrupted, and can be resumed", "中断された（再開できる）");
 }
 
@@ -114,7 +117,8 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
     auto smooth = raw;
     const std::vector<double> means = smoothed_losses(history.steps());
     for (std::size_t k = 0; k < smooth.size(); ++k) smooth[k].second = means[k];
-    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : i};
+    Series validation{say("validation", "検証"), {}, Series::Style::points, alone ? 1 : i},
+        best{say("best checkpoint", "最良のチェックポイント"), {}, Series::Style::points, 2};
     for (const EvalPoint& point : history.validations()) {
       if (history.steps().empty()) break;
       const auto at =
@@ -122,6 +126,7 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
       LoggedStep line = at == history.steps().end() ? history.steps().back() : *at;  // for its time
       line.step.step = point.step;
       validation.points.emplace_back(x(line), point.loss);
+      if (runs[i].best && runs[i].best->step == point.step) best.points = {validation.points.back()};
     }
     if (alone)
       chart.series.push_back({say("training, single steps", "訓練（ステップごと）"), raw, Series::Style::faint, 0});
@@ -129,12 +134,7 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
         {alone ? say("training, smoothed", "訓練（平滑化）") : runs[i].path, smooth, Series::Style::line, i});
     if (!alone) validation.name.clear();
     chart.series.push_back(validation);
-    if (alone && runs[i].best) {
-      const auto best =
-          std::ranges::find_if(validation.points, [&](const auto& p) { return p.second <= runs[i].best->loss; });
-      if (best != validation.points.end())
-        chart.series.push_back({say("best checkpoint", "最良のチェックポイント"), {*best}, Series::Style::points, 2});
-    }
+    if (alone) chart.series.push_back(best);
   }
   const CheckpointState& first = runs.front().state;
   const bool same_tokens = std::ranges::all_of(runs, [&](const MeasuredRun& run) {

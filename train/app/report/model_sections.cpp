@@ -108,22 +108,23 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
   std::string text;
   std::size_t next = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::string token;
+    Utf8Stream characters;
     double bits = 0;
-    text += "<div class=\"text\">" + html_text(text_of(tokenizer, {row_of(read.batch.ids, row).front()}));
+    const auto show = [&](const std::string& shown) {
+      if (shown.empty()) return;
+      text += fmt::format("<span class=\"b{}\" title=\"{:.1f}\">{}</span>",
+                          static_cast<int>(std::clamp(bits / kBitsPerColor, 0.0, 7.0)), bits, html_text(shown));
+      bits = 0;
+    };
+    text += "<div class=\"text\">" + html_text(characters.push(tokenizer.bytes(row_of(read.batch.ids, row).front())));
     std::vector<std::int32_t> targets = row_of(read.batch.targets, row);
     targets.resize(std::min<std::size_t>(targets.size(), kShownTokens));  // less than all only if this is the only row
     for (const std::int32_t id : targets) {
       if (id == kIgnoredTarget) continue;
       bits += read.losses[next++] / std::log(2);
-      token += id < tokenizer.vocab_size() ? std::string(tokenizer.bytes(id)) : "";
-      if (token.empty() || (invalid_utf8(token) && token.size() < 4)) continue;
-      text += fmt::format("<span class=\"b{}\" title=\"{:.1f}\">{}</span>",
-                          static_cast<int>(std::clamp(bits / kBitsPerColor, 0.0, 7.0)), bits,
-                          html_text(replace_invalid_utf8(token)));
-      token.clear();
-      bits = 0;
+      show(characters.push(tokenizer.bytes(id)));
     }
+    show(characters.finish());
     text += "</div>\n";
   }
   std::string key;
@@ -161,21 +162,36 @@ std::vector<std::int64_t> spread_three(std::int64_t n) {
   return {chosen.begin(), chosen.end()};
 }
 
+// The text of the first row. What is behind it, to fill the row up, may have ids of the tokenizer, and is left out.
+std::vector<std::int32_t> first_text(const ReadModel& read) {
+  const std::vector<std::int32_t> targets = row_of(read.batch.targets, 0);
+  if (read.batch.source) return targets;
+  std::vector<std::int32_t> ids = row_of(read.batch.ids, 0);
+  if (!task_rule(read.loaded.state.config).predicts_next) return ids;
+  const auto last = std::find_if(targets.rbegin(), targets.rend(), [](auto id) { return id != kIgnoredTarget; });
+  const auto predicting = static_cast<std::size_t>(targets.rend() - last);
+  if (predicting > 0 && predicting < ids.size()) {  // nothing follows the last target
+    ids[predicting] = targets[predicting - 1];
+    ids.resize(predicting + 1);
+  }
+  return ids;
+}
+
 std::string attention(const ReadModel& read, const PageLanguage& say) {
   constexpr std::ptrdiff_t kAttended = 20;  // tokens
   const LoadedModel& loaded = read.loaded;
   const std::vector<std::string> kinds = attention_kinds(loaded);
   if (kinds.empty()) return "";
-  const auto beginning = [&](const Tensor& ids, const Tokenizer& tokenizer) {
-    std::vector<std::int32_t> row = own_ids(tokenizer, row_of(ids, 0));
+  const auto beginning = [&](const Tokenizer& tokenizer, std::vector<std::int32_t> row) {
+    row = own_ids(tokenizer, std::move(row));
     row.resize(static_cast<std::size_t>(std::min(kAttended, std::ssize(row))));
     return row;
   };
-  const auto targets = beginning(read.batch.source ? read.batch.targets : read.batch.ids, *loaded.tokenizer);
+  const auto targets = beginning(*loaded.tokenizer, first_text(read));
   const AttentionMaps maps =
-      kinds.size() == 1
-          ? attention_maps(loaded, targets)
-          : attention_maps(loaded, kinds.front(), beginning(read.batch.source, *loaded.tokenizers.source), targets);
+      kinds.size() == 1 ? attention_maps(loaded, targets)
+                        : attention_maps(loaded, kinds.front(),
+                                         beginning(*loaded.tokenizers.source, row_of(read.batch.source, 0)), targets);
   const ChosenHeads chosen{spread_three(std::ssize(maps.layers)), spread_three(maps.layers.front().shape()[0])};
   return html_section(say("Attention", "注意"),
                       svg_element(grid_picture(attention_grid(loaded, maps, chosen, words_in(say.name())))));
@@ -297,20 +313,25 @@ std::string confusion(const ReadModel& read, const PageLanguage& say) {
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
   constexpr std::ptrdiff_t kShownMasks = 12, kContext = 6;  // tokens on each side
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
+  const auto mask = static_cast<std::int32_t>(tokenizer.vocab_size());
   const std::vector<std::int32_t> targets = row_of(read.batch.targets, 0);
   MaskedText text{row_of(read.batch.ids, 0), {}};
-  for (std::size_t i = 0; i < targets.size() && std::ssize(text.masks) < kShownMasks; ++i)
-    if (targets[i] != kIgnoredTarget) text.masks.push_back(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < text.ids.size(); ++i) {
+    if (targets[i] == kIgnoredTarget) continue;
+    text.ids[i] = mask;  // an evaluation shows some of its targets, or random tokens in their places
+    if (std::ssize(text.masks) < kShownMasks) text.masks.push_back(static_cast<std::int32_t>(i));
+  }
   const auto found = fill_masks(read.loaded, text, /*top=*/3);
   std::vector<TableRow> rows = {
       {say("text", "テキスト"), say("hidden token", "隠したトークン"), say("expected", "予測")}};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto at = text.ids.begin() + text.masks[i], begin = at - std::min(kContext, at - text.ids.begin()),
                end = at + std::min(kContext + 1, text.ids.end() - at);
-    std::string candidates;
+    std::string around, candidates;
+    for (auto id = begin; id != end; ++id) around += *id == mask ? kMask : tokenizer.bytes(*id);
     for (const Candidate& c : found[i])
       candidates += fmt::format("{} {:.0f} %   ", token_label(tokenizer.bytes(c.id)), 100 * c.probability);
-    rows.push_back({text_of(tokenizer, {begin, at}) + std::string(kMask) + text_of(tokenizer, {at + 1, end}),
+    rows.push_back({replace_invalid_utf8(around),
                     token_label(tokenizer.bytes(targets[static_cast<std::size_t>(text.masks[i])])), candidates});
   }
   return html_section(say("Filled masks", "穴埋め"), html_table(rows, /*has_head=*/true));

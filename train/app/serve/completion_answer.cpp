@@ -1,5 +1,6 @@
 #include "train/app/serve/completion_answer.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "train/loop/score_tokens.h"
@@ -37,6 +38,7 @@ class CompletionAnswer::Choice final : public TurnText {
     const GenerateOptions& how = answer_.request_.text.generate;
     return {prompt_.ids, static_cast<std::uint64_t>(sample_), how.max_tokens, how.sampling};
   }
+  const void* request() const override { return &answer_; }
   bool wanted() const override { return !answer_.abandoned(); }
   bool add(std::int32_t token, const Tensor& logits) override {
     ++answer_.completion_tokens_;
@@ -51,8 +53,10 @@ class CompletionAnswer::Choice final : public TurnText {
     if (answer_.request_.stream) answer_.send(*this);
     if (--answer_.open_ == 0) answer_.finish();
   }
-  void fail(const std::exception& error) override {
-    answer_.fail(HttpError(MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()));
+  void fail(const std::exception&) override {
+    const HttpError error = error_for_client();
+    // The request was accepted, so that it is not to blame.
+    answer_.fail(HttpError(std::max(error.status, MHD_HTTP_INTERNAL_SERVER_ERROR), error.what()));
   }
   /// What is new of the text.
   Json take() {
@@ -92,6 +96,7 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<co
     prompts_.push_back(encode(prompt));
     prompt_tokens_ += std::ssize(prompts_.back().ids);
   }
+  check_answer_size(request_, prompt_tokens_);
   for (std::size_t prompt = 0; prompt < prompts_.size(); ++prompt) {
     for (std::int64_t sample = 0; sample < request_.n; ++sample)
       choices_.push_back(std::make_shared<Choice>(*this, prompt, sample));

@@ -16,7 +16,7 @@ namespace maki {
 
 class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
  public:
-  /// Encodes the prompts. Throws Error if the model cannot continue them.
+  /// Encodes the prompts. Throws Error if the model cannot continue them, and for an answer that would be too large.
   CompletionAnswer(CompletionRequest request, std::shared_ptr<const LoadedModel> model,
                    std::shared_ptr<HttpExchange> exchange);
 

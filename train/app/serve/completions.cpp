@@ -9,7 +9,7 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kMaxAlternatives = 100;          // for each token
-constexpr std::int64_t kMaxAnswerEntries = 10'000'000;  // tokens and alternatives of all texts
+constexpr std::int64_t kMaxAnswerEntries = 10'000'000;  // tokens and alternatives of all texts, with echoed prompts
 constexpr std::size_t kMaxStops = 16, kMaxStopBytes = 1000;
 constexpr double kMaxPenalty = 100;
 
@@ -90,14 +90,23 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
   read_stops(body, request.text.stop);
   const auto alternatives = body.number<std::int64_t>("logprobs", -1, 0, kMaxAlternatives);
   if (alternatives >= 0) request.text.log_probabilities = alternatives;
-  check(choices * generate.max_tokens * (alternatives + 2) <= kMaxAnswerEntries,
-        "max_tokens: texts, their tokens and alternatives must be at most {} in all; ask for fewer", kMaxAnswerEntries);
   request.echo = body.flag("echo");
   request.stream = body.flag("stream");
   if (const Json* const options = body.find("stream_options")) request.include_usage = asks_for_usage(*options);
   body.find("user");  // which has no effect
   body.require_no_others();
+  check_answer_size(request, /*prompt_tokens=*/0);
   return request;
+}
+
+void check_answer_size(const CompletionRequest& request, std::int64_t prompt_tokens) {
+  const std::int64_t drawn = std::ssize(request.prompts) * request.text.generate.max_tokens;
+  const std::int64_t tokens = request.n * (drawn + (request.echo ? prompt_tokens : 0));
+  const std::int64_t entries = tokens * (request.text.log_probabilities.value_or(-1) + 2);
+  check(entries <= kMaxAnswerEntries,
+        "max_tokens: texts must have at most {} tokens and alternatives in all, with those of echoed prompts; got {}; "
+        "ask for fewer",
+        kMaxAnswerEntries, entries);
 }
 
 CompletionChoice::CompletionChoice(std::int64_t index, bool scored) : index_(index) {

@@ -31,8 +31,11 @@ struct CompletionRequest {
 inline constexpr std::int64_t kMaxChoices = 128, kMaxCompletionTokens = 100'000;
 
 /// Reads a body; `seed` is used if it has none. Throws Error, which names the field, for anything that is no request,
-/// for fields that are not known, and for an answer that would be too large.
+/// for fields that are not known, and for an answer that would be too large even without its prompts.
 CompletionRequest parse_completion(std::string_view body, std::uint64_t seed);
+
+/// Throws Error if the answer would be too large, for prompts of so many tokens in all.
+void check_answer_size(const CompletionRequest& request, std::int64_t prompt_tokens);
 
 /// A text of an answer, which is sent in parts, in the form that old clients of completions know.
 class CompletionChoice {

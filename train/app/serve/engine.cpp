@@ -9,7 +9,8 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kMaxWaitingRequests = 256, kModelsInMemory = 3;
+constexpr std::size_t kMaxWaitingRequests = 256;
+constexpr std::size_t kModelsInMemory = 4;  // the page compares as many checkpoints
 // Requests that are made together arrive one after the other. Those that come within this time share a batch.
 constexpr std::chrono::milliseconds kGatherTime{5};
 

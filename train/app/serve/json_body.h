@@ -42,8 +42,16 @@ class JsonBody {
     // What is nested deeper than any field is left out: to write it into a message would take a level of the stack for
     // each of its levels.
     constexpr int kMaxDepth = 4;
+    // No request has more than about twenty. The parser takes a time that grows with the square of their number.
+    constexpr int kMaxNames = 64;
+    int names = 0;
+    const auto keep = [&](int depth, Json::parse_event_t event, const Json&) {
+      if (event == Json::parse_event_t::key || event == Json::parse_event_t::object_start) ++names;
+      check(names <= kMaxNames, "body: must have at most {} fields and objects in all; got more", kMaxNames);
+      return depth <= kMaxDepth;
+    };
     try {
-      fields_ = Json::parse(body, [](int depth, Json::parse_event_t, const Json&) { return depth <= kMaxDepth; });
+      fields_ = Json::parse(body, keep);
     } catch (const Json::parse_error& error) {
       fail("body: must be JSON; byte {} of it is not", error.byte);
     } catch (const Json::exception&) {

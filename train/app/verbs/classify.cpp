@@ -79,9 +79,9 @@ class Classifier {
 
 // Answers each line of standard input before it reads the next.
 int classify_lines(const Classifier& classifier) {
-  const DeferInterrupts deferred;
   std::string line;
   for (std::int64_t number = 1; interrupted() == 0 && std::getline(std::cin, line); ++number) {
+    const DeferInterrupts deferred;  // not while waiting for a line, when there is nothing to end
     if (line.ends_with('\r')) line.pop_back();
     classifier.answer(line, fmt::format("line {}", number), /*aligned=*/true);
   }

@@ -38,10 +38,9 @@ std::vector<EmbeddedText> embed_all(const EmbedOptions& o, const LoadedModel& lo
 std::vector<Similarity> compare(const EmbedOptions& o, const Tokenizer& tokenizer,
                                 const std::vector<EmbeddedText>& texts) {
   if (o.word.empty()) return shared_similarities(texts);
-  const std::vector<std::int32_t> ids =
-      tokenizer.encode_line(encodable_text(tokenizer, o.word, "word", o.reading.policy()));
+  const std::string word = encodable_text(tokenizer, o.word, "word", o.reading.policy());
   std::vector<Similarity> list;
-  if (!ids.empty()) list = similarities(texts, ids);
+  if (!word.empty()) list = similarities(texts, spellings(tokenizer, word));
   check(!list.empty(), "word: must occur at least twice in the texts, to be compared; {} does not", o.word);
   return list;
 }

@@ -94,20 +94,30 @@ void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
         task.name);
 }
 
-// The name of the file that a part of the corpus comes from.
-const std::string& file_of(const Corpus& corpus, std::string_view part) {
-  const auto offset = static_cast<std::size_t>(part.data() - corpus.text.data());
-  const auto join = std::ranges::upper_bound(corpus.joins, offset);
-  return corpus.files.at(static_cast<std::size_t>(join - corpus.joins.begin()));
+// What is measured of a file: its documents if they are known, else one text.
+struct FileTexts {
+  std::size_t file;  // its index
+  std::vector<std::string_view> texts;
+};
+
+std::vector<FileTexts> texts_by_file(const Corpus& corpus, const std::vector<std::string_view>& texts) {
+  std::vector<FileTexts> files;
+  for (const std::string_view text : texts) {
+    const auto offset = static_cast<std::size_t>(text.data() - corpus.text.data());
+    const auto file = static_cast<std::size_t>(std::ranges::upper_bound(corpus.joins, offset) - corpus.joins.begin());
+    if (files.empty() || files.back().file != file) files.push_back({file, {}});
+    files.back().texts.push_back(text);
+  }
+  return files;
 }
 
 // All facts about a text; without targets there is nothing else to say about it.
-Facts facts_of_file(const LoadedModel& loaded, const std::string& text, std::int64_t stride) {
-  if (encode_pieces(*loaded.tokenizer, {text}).size() < 2) return Facts{{"targets", 0}};
-  Corpus alone;
-  alone.text = text;
-  const std::unique_ptr<Task> task = make_eval_task(loaded.state.config, alone, loaded.tokenizers,
-                                                    {.ngram_counts = loaded.state.ngram_counts, .stride = stride});
+Facts facts_of_file(const LoadedModel& loaded, const Corpus& alone, const EvalRequest& request) {
+  if (encode_pieces(*loaded.tokenizer, document_texts(alone), piece_kind(alone)).size() < 2)
+    return Facts{{"targets", 0}};
+  const std::unique_ptr<Task> task = make_eval_task(
+      loaded.state.config, alone, loaded.tokenizers,
+      {.ngram_counts = request.ngram_counts, .other_counts = request.other_counts, .stride = request.stride});
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, 0, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
@@ -144,13 +154,18 @@ std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& c
   Facts files;
   check<CorpusError>(corpus.prepared == nullptr, "{}: contains tokens, and --per-file measures files of text; omit it",
                      corpus.files.at(0));
-  const std::vector<std::string_view> parts =
+  const std::vector<std::string_view> measured =
       request.own ? split_text(corpus, loaded.state.config.val_fraction, loaded.tokenizer->normalization()).val
-                  : file_texts(corpus);
-  for (const std::string_view part : parts) {
-    const KnownText known = known_text(*loaded.tokenizer, {part}, parse_unknown_policy(request.unknown));
-    Facts facts = facts_of_file(loaded, std::string(known.pieces.at(0)), request.stride);
-    const std::string& name = file_of(corpus, part);
+                  : document_texts(corpus);
+  for (const auto& [file, texts] : texts_by_file(corpus, measured)) {
+    const KnownText known = known_text(*loaded.tokenizer, texts, parse_unknown_policy(request.unknown));
+    Corpus alone;
+    for (const std::string_view text : known.pieces) {
+      if (!corpus.documents.empty()) alone.documents.push_back(alone.text.size());
+      alone.text += text;
+    }
+    Facts facts = facts_of_file(loaded, alone, request);
+    const std::string& name = corpus.files.at(file);
     list.push_back({"file", fmt::format("{}: {}", escape_unprintable(name), describe_file(facts))});
     facts.insert(facts.begin(), Fact("file", name));
     facts.emplace_back("unknown_characters", known.unknown);
@@ -179,9 +194,9 @@ void measure_more(const EvalOptions& o, const LoadedModel& loaded, const Corpus&
 int evaluate_run(const EvalOptions& o) {
   check_options(o);  // before anything is read
   LoadedModel loaded = o.reading.open();
+  const std::vector<std::string> other_counts = o.reading.average(loaded);
   const Config& config = loaded.state.config;
   check_model_options(o, loaded);
-  o.reading.average(loaded);
   const Corpus corpus = corpus_of(o, loaded.state);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
@@ -190,6 +205,7 @@ int evaluate_run(const EvalOptions& o) {
                             .unknown = o.reading.unknown,
                             .labels = loaded.state.labels,
                             .ngram_counts = loaded.state.ngram_counts,
+                            .other_counts = other_counts,
                             .stride = o.stride.value_or(0),
                             .training_text = o.adapting.adapt};
   check(!corpus.prepared || o.reading.unknown == "error",

@@ -99,11 +99,11 @@ int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
   how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
   if (o.prompt || !o.prompt_file.empty()) {
     std::istringstream lines(o.prompt ? *o.prompt : read_prompt_file(o.prompt_file, o.reading.run));
-    return translate_lines(loaded, lines, /*interactive=*/false, how);
+    return translate_lines(loaded, lines, how);
   }
-  const bool terminal = isatty(STDIN_FILENO) != 0;
-  if (terminal) to_stderr("type a line to translate it; end with Ctrl-D\n");
-  return translate_lines(loaded, std::cin, terminal, how);
+  if (isatty(STDIN_FILENO) != 0) to_stderr("type a line to translate it; end with Ctrl-D\n");
+  std::ios::sync_with_stdio(false);  // else std::cin has no buffer, and does not know what can be read at once
+  return translate_lines(loaded, std::cin, how);
 }
 
 int generate(GenerateVerbOptions& o) {

@@ -69,15 +69,18 @@ struct TranslateLines {
   TranslateOptions options;
 };
 
-/// The next lines, at most `most`, without their ends (a newline, or a carriage return and a newline).
+/// The next lines, at most `most`, without their ends (a newline, or a carriage return and a newline). Waits for the
+/// first one alone: of a pipe or a terminal, the others are those of which something can be read at once. None at the
+/// end of input.
 std::vector<std::string> read_lines(std::istream& input, std::size_t most);
 
 /// Writes one line to stdout for each line of `input`, in the same order: the translation (an empty line for one
-/// without a token) or, with `json`, a JSON object. Input is read in blocks, of one line if `interactive`, and each is
-/// answered before the next is read. A signal ends it: the block that is being translated is not answered. Returns the
-/// exit code: 0, or that of the signal. Throws CorpusError, which leaves its block unanswered, for a line that is not
-/// UTF-8, has unknown characters that the policy does not allow, or is too long for a model with learned positions;
-/// CheckpointError if the model gives logits that are not finite; std::system_error if stdout fails.
-int translate_lines(const LoadedModel& loaded, std::istream& input, bool interactive, const TranslateLines& how);
+/// without a token) or, with `json`, a JSON object. Lines that are there are read in blocks, and each block is answered
+/// before the next is read. A signal ends it: the block that is being translated is not answered, and while it waits
+/// for a line, the program ends. Returns the exit code: 0, or that of the signal. Throws CorpusError, after the lines
+/// before it are answered, for a line that is not UTF-8, has unknown characters that the policy does not allow, or is
+/// too long for a model with learned positions; CheckpointError if the model gives logits that are not finite;
+/// std::system_error if stdout fails.
+int translate_lines(const LoadedModel& loaded, std::istream& input, const TranslateLines& how);
 
 }  // namespace maki

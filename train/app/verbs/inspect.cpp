@@ -169,9 +169,13 @@ int inspect(InspectOptions& o) {
   }
   o.path = o.paths.front();
   if (o.csv) {
-    check(is_directory(o.path, throw_as<CheckpointError>),
+    check(!o.verify && o.checkpoint.empty(),
+          "inspect: --csv prints the measurements of all steps, and {} is about checkpoints; omit one of them",
+          o.verify ? "--verify" : "--checkpoint");
+    const RunDirectory run(o.path);
+    check(is_directory(o.path, throw_as<CheckpointError>) && run.exists(),
           "inspect: --csv prints the measurements of a run directory; got {}", o.path);
-    print_result(measurements_csv(read_history(RunDirectory(o.path).metrics_file())));
+    print_result(measurements_csv(read_history(run.metrics_file())));
     return 0;
   }
   if (token_file_paths({o.path})) {

@@ -63,7 +63,7 @@ void print_plan(const Plan& plan, RankStepTimer& timer, bool json) {
       .add("measured", measured);
   for (const std::string& line : plan_summary(plan)) report.text(escape_unprintable(line));
   for (const std::string& line : plan_lines(plan)) report.text(escape_unprintable(line));
-  timer.add_ranks(plan.config, report);
+  timer.add_ranks(plan, report);
   report.print(json);
 }
 

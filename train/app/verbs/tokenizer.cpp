@@ -9,6 +9,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "data/dataset/dataset.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/number.h"
@@ -26,7 +27,7 @@
 
 namespace maki {
 
-std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, bool of_sources) {
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::optional<bool> of_sources) {
   PairTokenizers both;
   if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
     both = load_tokenizers(read_state(ContainerReader(choose_checkpoint(path, ""))));
@@ -34,11 +35,12 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, bool of
     both.source = both.target = read_tokenizer(path);
   }
   const bool one = both.source == both.target;
-  check(!of_sources || !one, "source: chooses the vocabulary of the sources, and {} has only one; omit it", path);
-  if (!of_sources && !one)
-    say(fmt::format("note: {} has two vocabularies, and this is that of the targets; --source is that of the sources",
-                    path));
-  return of_sources ? both.source : both.target;
+  const bool sources = of_sources.value_or(false);
+  check(!sources || !one, "source: chooses the vocabulary of the sources, and {} has only one; omit it", path);
+  if (!sources && !one)
+    say(fmt::format("note: {} has two vocabularies, and this is that of the targets{}", path,
+                    of_sources ? "; --source is that of the sources" : ""));
+  return sources ? both.source : both.target;
 }
 
 void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report) {
@@ -80,7 +82,8 @@ void add_tokenizer_options(const Command& command, std::string& tokenizer, bool&
 
 struct TokenizerTrainOptions {
   explicit TokenizerTrainOptions(const Command& command)
-      : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+      : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude",
+                        "document_separator", "json_field", "threads"}) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out;
@@ -99,11 +102,11 @@ int train_tokenizer(const TokenizerTrainOptions& o) {
   require_file_place(out);  // before time is spent
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);
-  const auto tokenizer = make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
+  const std::vector<std::string_view> texts = document_texts(corpus);
+  const auto tokenizer = make_tokenizer(config.tokenizer, {texts, {}}, tokenizer_options(config));
   const std::string text = tokenizer_json(*tokenizer);
   write_output(posix_file_system(), out, {text_bytes(text)});
-  Tokens ids(tokenizer->vocab_size());
-  tokenizer->encode(corpus.text, ids);
+  const Tokens ids = encode_pieces(*tokenizer, texts);
   const double bytes_per_token = static_cast<double>(corpus.text.size()) / static_cast<double>(ids.size());
   Report()
       .add("vocab_size", tokenizer->vocab_size())
@@ -151,24 +154,31 @@ std::string read_sources(const std::vector<std::string>& files) {
   return text;
 }
 
+std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, const std::string& text, bool special) {
+  if (special) return tokenizer.encode_with_specials(text);
+  try {
+    return encode_pieces(tokenizer, {text}).ids();  // on all threads
+  } catch (const CorpusError&) {
+    return tokenizer.encode(text);  // whose message is about the whole text, not about a part of it
+  }
+}
+
 int encode(const TokenizerTextOptions& o) {
   check(!o.lines || !o.json,
         "tokenizer: --lines prints one line per line of text, and --json a single object; use one");
   if (o.threads != 0) set_threads(o.threads);
   const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
-  const auto ids_of_text = [&](const std::string& text) {
-    return o.special ? tokenizer->encode_with_specials(text) : tokenizer->encode(text);
-  };
   const std::string text = read_sources(o.files);
   if (o.lines) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      print_result(fmt::format("{}\n", fmt::join(ids_of_text(line), " ")));
+      const auto ids = o.special ? tokenizer->encode_with_specials(line) : tokenizer->encode_line(line);
+      print_result(fmt::format("{}\n", fmt::join(ids, " ")));
     }
     return 0;
   }
-  const std::vector<std::int32_t> ids = ids_of_text(text);
+  const std::vector<std::int32_t> ids = encode_text(*tokenizer, text, o.special);
   print_result(o.json ? json_text(Json{{"bytes", text.size()}, {"tokens", ids.size()}, {"ids", ids}})
                       : fmt::format("{}\n", fmt::join(ids, " ")));
   return 0;

@@ -9,8 +9,8 @@
 namespace maki {
 namespace {
 
-// Lines that are read, sorted by length and answered together: enough that batches have lines of nearly equal length,
-// few enough that answers to a pipe come soon.
+// The most lines that are read, sorted by length and answered together: enough that batches have lines of nearly equal
+// length, few enough that the first answers to a file come soon.
 constexpr std::size_t kLinesPerBlock = 512;
 
 std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,
@@ -36,16 +36,21 @@ std::string json_line(const LoadedModel& loaded, const std::string& source, cons
 }
 
 // Answers a block of lines, the first of which has this number. Lines without a token are not translated.
-void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, std::int64_t first,
+void answer(const LoadedModel& loaded, std::span<const std::string> lines, std::int64_t first,
             const TranslateLines& how) {
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::size_t> rows;  // of the lines that are translated
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].empty()) continue;
-    auto source = encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown);
-    if (source.empty()) continue;
-    sources.push_back(std::move(source));
-    rows.push_back(i);
+  std::exception_ptr bad;         // why the line after the last one cannot be translated
+  for (std::size_t i = 0; i < lines.size() && !bad; ++i) {
+    try {
+      auto source = encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown);
+      if (source.empty()) continue;
+      sources.push_back(std::move(source));
+      rows.push_back(i);
+    } catch (const CorpusError&) {
+      bad = std::current_exception();
+      lines = lines.first(i);
+    }
   }
   const std::vector<Hypothesis> found =
       translate(loaded.generator(), sources, ends_of(loaded.tokenizers), how.options, interrupt_request());
@@ -57,26 +62,28 @@ void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, st
     print_result(how.json ? json_line(loaded, lines[i], text, results[i]) : text + '\n');
   }
   flush_results();
+  if (bad) std::rethrow_exception(bad);
 }
 
 }  // namespace
 
 std::vector<std::string> read_lines(std::istream& input, std::size_t most) {
   std::vector<std::string> lines;
-  for (std::string line; lines.size() < most && std::getline(input, line);) {
+  for (std::string line;
+       (lines.empty() || (lines.size() < most && input.rdbuf()->in_avail() > 0)) && std::getline(input, line);) {
     if (line.ends_with('\r')) line.pop_back();
     lines.push_back(line);
   }
   return lines;
 }
 
-int translate_lines(const LoadedModel& loaded, std::istream& input, bool interactive, const TranslateLines& how) {
-  const DeferInterrupts deferred;
+int translate_lines(const LoadedModel& loaded, std::istream& input, const TranslateLines& how) {
   std::int64_t number = 1;
   try {
     for (;;) {
-      const std::vector<std::string> lines = read_lines(input, interactive ? 1 : kLinesPerBlock);
+      const std::vector<std::string> lines = read_lines(input, kLinesPerBlock);
       if (lines.empty()) return 0;
+      const DeferInterrupts deferred;  // not while waiting for lines, when there is nothing to end
       answer(loaded, lines, number, how);
       if (interrupted() != 0) return interrupt_exit_code();
       number += static_cast<std::int64_t>(lines.size());

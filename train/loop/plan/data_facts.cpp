@@ -25,8 +25,9 @@ std::int64_t size_of_text(const Corpus& corpus) {
 std::int64_t DataFacts::most_tokens(const std::string& kind) const {
   constexpr std::int64_t kSpaceAndEnd = 2;  // the space that is put before the first word, and the end of the line
   const TokenizerKind& row = tokenizer_kind(kind);
-  const bool characters = row.vocabulary == Vocabulary::characters || row.spaced_words;
-  return (characters ? longest_characters : longest_bytes) + kSpaceAndEnd;
+  // A vocabulary whose size is limited spells what it lacks by bytes.
+  const bool by_bytes = row.vocabulary == Vocabulary::bytes || row.has_limit;
+  return (by_bytes ? longest_bytes : longest_characters) + kSpaceAndEnd;
 }
 
 DataFacts data_facts(const Corpus& corpus, const Config& config) {

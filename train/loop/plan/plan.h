@@ -59,8 +59,9 @@ struct Plan {
   std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
   std::string enough;           ///< why not, if the run has most_steps steps
   StepTime step;
-  double expected_loss = 0;  ///< as a part of what counting alone reaches; it means nothing if by_heart
-  bool by_heart = false;     ///< the text is to be known, and nothing of it is held back for validation
+  std::int64_t usual_length = 0;  ///< tokens of the sequences of `step`: block_size, or less where lines are shorter
+  double expected_loss = 0;       ///< as a part of what counting alone reaches; it means nothing if by_heart
+  bool by_heart = false;          ///< the text is to be known, and nothing of it is held back for validation
 };
 
 /// Whether make_plan() can choose a model: for gpt and linear with the task next_token, and if no parameters are

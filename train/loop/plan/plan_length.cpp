@@ -34,7 +34,7 @@ class LengthPlanner : Choices {
           "plan: about {} of memory are needed, and {} may be used; {}", format_bytes(plan_.memory_bytes),
           format_bytes(request_.memory.value_or(0)), advice_on_memory());
     Config timed = c;
-    timed.block_size = usual_length(task);
+    timed.block_size = plan_.usual_length = usual_length(task);
     plan_.step = timer.time_step(timed, task.vocab_sizes());
     choose_rate();
     const TaskRule& rule = task_rule(c);

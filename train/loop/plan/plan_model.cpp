@@ -123,6 +123,7 @@ void Planner::choose_model() {
   choose_head();
   plan_.measured = choice.measured;
   plan_.step = choice.step;
+  plan_.usual_length = plan_.config.block_size;
   plan_.expected_loss = choice.expected_loss;
   plan_.by_heart = text_.by_heart;
 }

@@ -133,7 +133,7 @@ void apply_preset(Config& config, const std::string& name) {
 
 void fill_dependent_defaults(Config& config) {
   if (config.lr_decay_steps != 0) return;
-  check(config.max_steps > 0,
+  check(config.max_steps > 0 || !schedule_ends(config),
         "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
   config.lr_decay_steps = config.max_steps;
 }
@@ -159,7 +159,9 @@ void check_heads(const Config& c) {
 }
 
 void check_learning_rates(const Config& c) {
-  check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
+  const bool has_min_lr = has_effect(c, "min_lr");
+  check(!has_min_lr || c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr,
+        c.learning_rate);
   check(c.muon_lr == 0 || c.learning_rate > 0 || !has_effect(c, "muon_lr"),
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
         c.learning_rate);
@@ -170,8 +172,8 @@ void check_learning_rates(const Config& c) {
     check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must start in ascending order; got steps {} and {}",
           i == 0 ? 0 : c.phases[i - 1].start, phase.start);
     check(phase.end > phase.start, "phases: must end after they start; got steps {} to {}", phase.start, phase.end);
-    check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
-          phase.min_lr, phase.learning_rate);
+    check(!has_min_lr || phase.min_lr <= phase.learning_rate,
+          "phases: min_lr must not exceed learning_rate; got {} and {}", phase.min_lr, phase.learning_rate);
   }
 }
 
@@ -198,6 +200,9 @@ void validate(const Config& c) {
   check_learning_rates(c);
   check(c.init_from.empty() || is_hash(c.init_from),
         "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
+  constexpr std::size_t kMaxTeachers = 32;  // what they are is part of every checkpoint
+  check(c.teacher.size() <= kMaxTeachers, "teacher: must be at most {} runs; got {}; name fewer", kMaxTeachers,
+        c.teacher.size());
   check_words("taught_by", c.taught_by, "a weight and hashes", ".- ");
   check_words("arithmetic", c.arithmetic, "names such as fused or amx, with commas between them", "_, ");
   check_paths(c);

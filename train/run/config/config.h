@@ -70,7 +70,7 @@ struct Config : TransformerConfig {
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
   std::string taught_by;      ///< teacher_weight and the hashes of the values of the teachers; empty: there are none
-  /// The arithmetic of its steps (docs/decisions/080-equal-bits.md), or several in the order of use, as in "fused,
+  /// The arithmetic of its steps (docs/decisions/080-equal-bits.md), or several in the order of last use, as in "fused,
   /// amx"; empty: "fused" alone. No difference between training fields: it may change on resume.
   std::string arithmetic;
   /// The names of the fields that a preset left open and nothing has set since, for fill_open_fields().

@@ -18,17 +18,18 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& c, ParameterStore& store
 
 std::vector<LrPhase> lr_phases(const Config& c) {
   const LrDecay* const decay = lr_decay_named(c.schedule);
+  const auto low = [&](double min_lr) { return decay->constant ? 0 : min_lr; };
   std::vector<LrPhase> phases = {{.start = 0,
                                   .schedule = {.decay = decay,
                                                .learning_rate = c.learning_rate,
-                                               .min_lr = c.min_lr,
+                                               .min_lr = low(c.min_lr),
                                                .warmup_steps = c.warmup_steps,
                                                .decay_steps = c.lr_decay_steps}}};
   for (const Phase& phase : c.phases) {
     phases.push_back({.start = phase.start,
                       .schedule = {.decay = decay,
                                    .learning_rate = phase.learning_rate,
-                                   .min_lr = phase.min_lr,
+                                   .min_lr = low(phase.min_lr),
                                    .warmup_steps = phase.warmup_steps,
                                    .decay_steps = phase.end - phase.start}});
   }

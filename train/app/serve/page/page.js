@@ -39,7 +39,6 @@ const kTexts = {
   insideHint: ['What the model does with your text. Press a number to see what it was made from.',
     'モデルの動きです。数字を押すと、そのもとになった数字が表示されます。'],
   look: ['Look inside', '中を見る'], tokensTitle: ['1. Text becomes tokens', '1. 文章をトークンに分ける'], token: ['token', 'トークン'],
-  sum: ['sum', '合計'],
   tokensHint: ['Below each token stands its id. Choose one by click or arrow key.', 'トークンの下の数は ID です。クリックか矢印キーで選べます。'],
   vectorTitle: ['2. A token becomes a vector', '2. トークンをベクトルにする'], position: ['Its position', '位置'],
   vectorHint: ['The first {shown} of the {columns} numbers of “{token}”.',
@@ -60,7 +59,7 @@ const kTexts = {
   softmaxTitle: ['5. Scores become probabilities', '5. スコアを確率にする'],
   softmaxHint: ['The likeliest next tokens. A low temperature sharpens the choice.', '次に来そうなトークンです。温度が低いほど選択は鋭くなります。'],
   why: ['Explanation', '説明'], back: ['Back', '戻る'], close: ['Close', '閉じる'], others: ['all others', 'その他すべて'],
-  query: ['query', 'クエリ'], logit: ['logits', 'ロジット'], key: ['key', 'キー'], value: ['value', 'バリュー'],
+  query: ['query', 'クエリ'], logit: ['logits', 'ロジット'], key: ['key', 'キー'], value: ['value', 'バリュー'], sum: ['sum', '合計'],
   whyId: ['“{token}” is number {id} in the vocabulary.', '「{token}」は語彙の {id} 番です。'],
   whyTable: ['Learned, not computed from the text: row {row}, column {column} of a table with a row for each {what}.',
     '文章から計算した数ではなく、学習した数です。{what}ごとに 1 行ある表の {row} 行 {column} 列です。'],
@@ -242,7 +241,7 @@ function drawChart(box, { title, lines, levels = [], across, logAcross, logUp })
   }
   for (const { name, value } of levels) level(name, value);
 }
-const emptyRecord = () => ({ state: 'connecting', cursor: 0, start: {}, best: Infinity, samples: [], pace: [],
+const emptyRecord = () => ({ state: 'connecting', cursor: 0, start: {}, losses: {}, samples: [], pace: [],
   curves: Object.fromEntries([...Object.keys(kKeys), 'validation'].map((name) => [name, new Curve()])) });
 function follow() {
   following.abort();
@@ -274,14 +273,14 @@ function take({ event, id, data }) {
   if (event === 'reset') record = { ...emptyRecord(), start: record.start };
   if (event === 'start') record.start = line;
   if (id) record.cursor = Number(id);
-  const { curves, samples, pace } = record;
+  const { curves, losses, samples, pace } = record;
   if (line.kind === 'counting') record.counting = line;
   if (line.kind === 'train') {
     for (const [name, key] of Object.entries(kKeys)) curves[name].add(line.step, line.elapsed_seconds, line[key]);
     record.pace = [...pace.slice(1 - kPace), line];
   } else if (line.kind === 'eval' && line.val_loss !== undefined) {
-    [record.evaluation, record.best] = [line, Math.min(record.best, line.val_loss)];
-    curves.validation.add(line.step, pace.at(-1)?.elapsed_seconds ?? 0, line.val_loss);
+    [record.evaluation, losses[line.step]] = [line, line.sampled_val_loss ?? line.val_loss]; // over the same text
+    curves.validation.add(line.step, pace.at(-1)?.elapsed_seconds ?? 0, losses[line.step]);
   } else if (line.kind === 'sample' && samples.push(line) > kMostSamples) {
     record.samples = samples.filter((_, i) => i % 2 === 0 || i === samples.length - 1);
   }
@@ -305,11 +304,12 @@ async function showReport(query, signal) {
   box.lang = lang;
 }
 function facts() {
-  const { counting, evaluation, pace, best } = record, [from, now] = [pace[0], pace.at(-1)];
+  const { counting, evaluation, losses, pace } = record, [from, now] = [pace[0], pace.at(-1)];
   const steps = run.max_steps, factor = counting && counting.nats_per_character / counting.val_loss;
   const rows = { progress: text('ofSteps', { step: format(now?.step ?? run.step, 9), steps: format(steps, 9) }) };
   if (now) rows.trainingLoss = format(now.loss);
-  if (evaluation) [rows.validationLoss, rows.bestLoss] = [format(evaluation.val_loss), format(best)];
+  if (evaluation) rows.validationLoss = format(evaluation.val_loss);
+  if (run.best in losses) rows.bestLoss = format(losses[run.best]);
   if (evaluation && factor) rows.bits = format((evaluation.val_loss * factor) / Math.LN2, 3);
   if (now) rows.speed = format(now.tokens_per_second, 3);
   if (run.running && now?.step > from?.step) {
