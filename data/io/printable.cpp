@@ -10,9 +10,10 @@ namespace {
 
 std::string escaped_byte(char byte) { return fmt::format("\\x{:02x}", static_cast<unsigned char>(byte)); }
 
-// Unicode's bidirectional formatting characters, and its line and paragraph separators.
+// Unicode's bidirectional formatting characters, its line and paragraph separators, and spaces without a width.
 bool is_layout_control(char32_t c) {
-  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return c == 0x061C || c == 0x200B || c == 0x2060 || c == 0xFEFF || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 void append_printable(std::string& out, char32_t c) {

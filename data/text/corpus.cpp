@@ -138,7 +138,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
       invisible.begin_text();
       invisible.add(text);
     }
-    invisible.describe(corpus.notes, options.lines);
+    invisible.describe(corpus.notes, options.lines, options.encoding);
   }
   corpus.characters = count_code_points(corpus.text);
   corpus.hash = corpus_hash(hash128_hex(corpus.text), corpus.joins, corpus.documents);

@@ -131,16 +131,16 @@ std::optional<std::string> latin_encoding(std::string_view bytes) {
   return c1 ? "WINDOWS-1252" : "ISO-8859-1";
 }
 
-// Whether more than half of the bytes above 127 are part of well-formed UTF-8 characters.
-bool is_damaged_utf8(std::string_view bytes) {
-  std::size_t high = 0, bad = 0;
+// Whether more than half of the bytes above 127 are part of well-formed UTF-8 characters of at least so many bytes.
+bool is_damaged_utf8(std::string_view bytes, std::size_t least) {
+  std::size_t high = 0, good = 0;
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t size = well_formed_size(bytes.substr(at));
     if (size != 1) high += std::max<std::size_t>(size, 1);
-    if (size == 0) ++bad;
+    if (size >= least) good += size;
     at += std::max<std::size_t>(size, 1);
   }
-  return bad * 2 < high;
+  return good * 2 > high;
 }
 
 }  // namespace
@@ -158,9 +158,10 @@ std::optional<std::string> detect_encoding(std::string_view bytes) {
     if (has_iso_2022_jp_escape(bytes) && decode_strictly(bytes, "ISO-2022-JP")) return "ISO-2022-JP";
     return std::nullopt;
   }
-  if (nul || is_damaged_utf8(bytes)) return std::nullopt;
+  // Characters of two bytes are no sign of UTF-8 yet: some kana of other encodings look like them.
+  if (nul || is_damaged_utf8(bytes, 3)) return std::nullopt;
   if (auto japanese = japanese_encoding(bytes)) return japanese;
-  return latin_encoding(bytes);
+  return is_damaged_utf8(bytes, 2) ? std::nullopt : latin_encoding(bytes);
 }
 
 std::size_t unit_bytes(const std::string& encoding) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "data/io/shell_quote.h"
+
 namespace maki {
 
 void InvisibleCharacters::begin_text() {
@@ -19,14 +21,15 @@ void InvisibleCharacters::add(std::string_view part) {
   after_cr_ = part.ends_with('\r');
 }
 
-void InvisibleCharacters::describe(std::vector<std::string>& notes, bool lines) const {
+void InvisibleCharacters::describe(std::vector<std::string>& notes, bool lines, const std::string& encoding) const {
   if (marks_ > 0)
     notes.push_back(fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks_, texts_));
-  if (ends_ > 0 && !lines)
-    notes.push_back(
-        fmt::format("{} lines end with CR and LF; both are kept, so the model learns to write them; to "
-                    "avoid it, remove every CR: tr -d '\\r' < FILE > TEXT",
-                    ends_));
+  if (ends_ == 0 || lines) return;
+  const std::string remove = encoding.empty()
+                                 ? "tr -d '\\r' < FILE > TEXT"
+                                 : fmt::format("iconv -f {} -t UTF-8 FILE | tr -d '\\r' > TEXT", shell_quote(encoding));
+  notes.push_back(
+      fmt::format("{} lines end with CR and LF, and both are part of the text; to remove every CR: {}", ends_, remove));
 }
 
 }  // namespace maki

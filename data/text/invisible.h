@@ -15,8 +15,9 @@ class InvisibleCharacters {
   /// The next part of the text, in whole characters.
   void add(std::string_view part);
   /// Appends messages for a user about what was found, if anything was. `lines`: the text is read line by line, without
-  /// line ends (CorpusOptions::lines), so there is nothing to say about these.
-  void describe(std::vector<std::string>& notes, bool lines = false) const;
+  /// line ends (CorpusOptions::lines), so there is nothing to say about these. `encoding`: that of the files, empty for
+  /// UTF-8.
+  void describe(std::vector<std::string>& notes, bool lines = false, const std::string& encoding = "") const;
 
  private:
   std::int64_t texts_ = 0, marks_ = 0, ends_ = 0;

@@ -192,6 +192,10 @@ TEST_CASE("a run can use the tokenizer of a file") {
   const std::string config = read_text(folder / "run/config.toml");
   REQUIRE_THAT(config, ContainsSubstring("\ntokenizer = 'bpe' ") && ContainsSubstring("\nvocab_size = 300 ") &&
                            ContainsSubstring("\nnormalize = 'nfkc' "));
+  const std::string same = folder / "same";  // and that of a run
+  require_ok(run_maki(Arguments{"train", corpus, "--out", same, "--max-steps", "0", "--lr-decay-steps", "1",
+                                "--tokenizer-file", folder / "run"}));
+  REQUIRE(tokenizer_hash(same) == tokenizer_hash(tokenizer));
   require_ok(run_maki({"train", "--resume", folder / "run", "--max-steps", "6"}));
   require_refused(run_maki(Arguments{"train", "--resume", folder / "run", "--max-steps", "8"} + given), 2,
                   {"tokenizer_file", "resumed"});

@@ -310,6 +310,7 @@ TEST_CASE("lines that cannot be read are named by number") {
                   {"target: may have at most 11 tokens", "it has 12; shorten it"});
   require_refused(run_maki({"generate", run.path, "--prompt", "a", "--max-tokens", "0"}), 2,
                   {"max_tokens: must be at least 1 for a model that translates; got 0"});
+  REQUIRE(learned.translate("\n") == "\n");
   REQUIRE(lines_of(run.translate(longer + "\n")).size() == 1);  // sinusoidal positions have no end
   RunOptions piped;
   piped.input = "a zb\n";

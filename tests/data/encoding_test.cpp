@@ -126,6 +126,11 @@ TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   REQUIRE_FALSE(detect_encoding("\x80\x81\x82\x83").has_value());
   REQUIRE_FALSE(detect_encoding("no quotation marks: a\x93\x94\xFF").has_value());
   REQUIRE_FALSE(detect_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
+  // Nor is a short text of kana, of which some look like UTF-8.
+  for (const std::string encoding : {"SHIFT_JIS", "EUC-JP"})
+    REQUIRE(detect_encoding(encoded("太郎は川のそばで笑う。\n花子は川のそばで走る。\n太郎は家で笑う。\n", encoding)) ==
+            encoding);
+  REQUIRE_FALSE(detect_encoding(encoded("ÄÖÜäöüß", "UTF-8") + "\xFF").has_value());
   // An explicit `--encoding utf-8` is trusted.
   const TemporaryFolder folder;
   const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));

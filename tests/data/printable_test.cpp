@@ -20,6 +20,7 @@ TEST_CASE("control characters, marks that reorder text and broken UTF-8 are esca
   REQUIRE(escape_unprintable(std::string_view("\0\x7f", 2)) == "\\x00\\x7f");
   REQUIRE(escape_unprintable("\u009b2J") == "\\u009b2J");  // the control sequence introducer as a single character
   REQUIRE(escape_unprintable("a\u202eb\u2028\u2066") == "a\\u202eb\\u2028\\u2066");
+  REQUIRE(escape_unprintable("a\u200bb\ufeff") == "a\\u200bb\\ufeff");  // spaces without a width
   REQUIRE(escape_unprintable("caf\xe9") == "caf\\xe9");
   REQUIRE(escape_unprintable("\xed\xa0\x80猫\xff") == "\\xed\\xa0\\x80猫\\xff");
   std::string every_byte;

@@ -199,7 +199,8 @@ TEST_CASE("a state that is not finite is never saved, and the last good one is n
   const std::vector<std::int64_t> left = RunDirectory(run).checkpoints();
   REQUIRE(left.size() == 1);
   REQUIRE(contains(finished.err, fmt::format("the last good checkpoint is step {}", left[0])));
-  REQUIRE(contains(finished.err, "start a new run with a lower --learning-rate or --grad-clip, or return"));
+  REQUIRE(contains(finished.err,
+                   "start a new run with a lower --learning-rate, or a lower --grad-clip above 0, or return"));
   REQUIRE(contains(finished.err, fmt::format("--resume {} --checkpoint {}", run, left[0])));
   require_ok(run_maki({"generate", run, "--max-tokens", "3"}));
 }

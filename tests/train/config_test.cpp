@@ -394,7 +394,11 @@ TEST_CASE("the rules between fields") {
   REQUIRE(contains(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = 0; }),
                    "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got 0.02 and 0"));
   REQUIRE(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = c.muon_lr = 0; }).empty());
-  REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "nesterov: requires momentum greater than 0; got 0"));
+  REQUIRE(contains(said([](Config& c) {
+                     c.nesterov = true;
+                     c.optimizer = "sgd";
+                   }),
+                   "nesterov: requires momentum greater than 0; got 0"));
   REQUIRE(said([](Config& c) {
             c.nesterov = true;
             c.momentum = 0.9;

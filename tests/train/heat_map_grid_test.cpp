@@ -33,6 +33,10 @@ TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend
   grid.scale.square_root = true;
   const std::string xml = grid_picture(grid);
   require_well_formed(xml);
+  HeatMapGrid plain = grid;
+  plain.subtitle = "";
+  REQUIRE(occurrences(xml, ">" + grid.source + ": s</text>") == 1);
+  REQUIRE(occurrences(grid_picture(plain), ">" + grid.source + "</text>") == 1);
   // Row by row: 0 | 0.25 | 1, and 1 | nothing.
   REQUIRE(occurrences(xml, "<path fill=\"#ffffd9\" d=\"M0 0h1v1h-1z\"/>") == 3);
   REQUIRE(occurrences(xml, "<path fill=\"#081d58\" d=\"M2 0h1v1h-1zM0 1h1v1h-1z\"/>") == 3);

@@ -14,6 +14,7 @@
 #include "data/io/shell_quote.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
+#include "train/loop/language_model_task.h"
 
 namespace maki {
 namespace {
@@ -38,6 +39,7 @@ std::string describe(const MemoryNeed& need) {
                                                         {"buffers for other ranks", need.buffers},
                                                         {"activations", need.activations},
                                                         {"predictions of teachers", need.expected},
+                                                        {"counts that teach", need.counts},
                                                         {"memory of the model", need.carried}};
   std::vector<std::string> texts;
   for (const auto& [name, bytes] : parts) {
@@ -46,7 +48,9 @@ std::string describe(const MemoryNeed& need) {
   const std::string while_saving =
       need.collected > 0 ? fmt::format("; rank 0, while it saves, {} of moments more", format_bytes(need.collected))
                          : "";
-  return fmt::format("{}{}", fmt::join(texts, ", "), while_saving);
+  const std::string while_counting =
+      need.counting > 0 && need.counting == need.total() ? "; all of it only while the text is counted" : "";
+  return fmt::format("{}{}{}", fmt::join(texts, ", "), while_counting, while_saving);
 }
 
 void add_memory_option(const Command& command, bool& force) {
@@ -114,8 +118,11 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
   describe_ranks(config);
-  say(fmt::format("memory about {}{}: {}", format_bytes(need.total()), ranks().size() > 1 ? " per rank" : "",
-                  describe(need)));
+  MemoryNeed whole = need;  // with the counts, which there are already
+  if (const LanguageModelTask* const text = task.as_language_model())
+    add_counts(config, static_cast<std::int64_t>(text->dataset().train.size()), whole);
+  say(fmt::format("memory about {}{}: {}", format_bytes(whole.total()), ranks().size() > 1 ? " per rank" : "",
+                  describe(whole)));
   require_memory(config, need, force);
   if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");

@@ -9,6 +9,7 @@
 #include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/app/flags.h"
@@ -120,6 +121,22 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
   std::string path = find_checkpoint(run_or_file, choice, notes);
   for (const std::string& note : notes) say(note);
   return path;
+}
+
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::optional<bool> of_sources) {
+  PairTokenizers both;
+  if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
+    both = load_tokenizers(read_state(ContainerReader(choose_checkpoint(path, ""))));
+  } else {
+    both.source = both.target = read_tokenizer(path);
+  }
+  const bool one = both.source == both.target;
+  const bool sources = of_sources.value_or(false);
+  check(!sources || !one, "source: chooses the vocabulary of the sources, and {} has only one; omit it", path);
+  if (!sources && !one)
+    say(fmt::format("note: {} has two vocabularies, and this is that of the targets{}", path,
+                    of_sources ? "; --source is that of the sources" : ""));
+  return sources ? both.source : both.target;
 }
 
 std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs) {

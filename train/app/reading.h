@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +61,13 @@ void add_checkpoint_option(const Command& command, std::string& checkpoint);
 /// "last" or a step); if that is empty, the best, else the last, else the newest. Throws Error if there is none,
 /// CheckpointError if it cannot be read.
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
+
+/// The tokenizer of a run directory (of its best checkpoint, else the last) or of a .maki file; else that of
+/// read_tokenizer(). Of a model that translates with two vocabularies it is that of the targets, which is said on
+/// stderr, or with `of_sources`, which only some verbs can set, that of the sources. Throws CheckpointError or Error
+/// for a checkpoint that cannot be read or found, Error if there is only one vocabulary and `of_sources` is set, and
+/// what read_tokenizer() throws.
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::optional<bool> of_sources = {});
 
 /// The absolute paths of the checkpoints of these runs, chosen as if no choice was made; "@own:N" remains. Throws what
 /// choose_checkpoint() and own_teacher_steps() throw.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/core/parallel.h"
+#include "data/dataset/masking.h"
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
@@ -23,7 +24,7 @@ namespace {
 // would diverge again.
 std::string recovery_hint(const RunDirectory& run) {
   const std::vector<std::int64_t> saved = run.checkpoints();  // a state that is not finite is never saved
-  const char* const new_run = "start a new run with a lower --learning-rate or --grad-clip";
+  const char* const new_run = "start a new run with a lower --learning-rate, or a lower --grad-clip above 0";
   if (saved.empty()) return fmt::format("; {}", new_run);
   return fmt::format(
       "; the last good checkpoint is step {0}; {1}, or return to that checkpoint with a lower learning rate: "
@@ -90,7 +91,8 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
     return exit_code;
   }
   keep_quiet(false);  // what follows is the result of the run: how to go on
-  say(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
+  say(fmt::format("to {}: maki {} {}{}", task.purpose, task.verb, path,
+                  task.fills_masks ? fmt::format(" --text 'TEXT WITH {}'", kMask) : ""));
   return 0;
 }
 

@@ -9,7 +9,6 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/printable.h"
-#include "data/tokenizer/tokenizer_files.h"
 #include "train/app/arithmetic.h"
 #include "train/app/begun_run.h"
 #include "train/app/describe_run.h"
@@ -86,7 +85,7 @@ std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
         "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
   const auto option = tokenizer_option(options);
   check(!option, "tokenizer_file: describes the whole tokenizer; omit {}", option.value_or(""));
-  std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(options.tokenizer_file);
+  std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(options.tokenizer_file);
   if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
   describe_tokenizer(*tokenizer, config);
   return tokenizer;

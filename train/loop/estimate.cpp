@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "autograd/core/parallel.h"
+#include "data/mixing/held_out_expectations.h"
+#include "train/loop/taught_task.h"
 #include "train/loop/team/step_cost.h"
 #include "train/loop/trainer.h"
 
@@ -39,6 +42,12 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const
 
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks) {
   return memory_needed(config, TrainableModel(config, vocab), vocab, ranks);
+}
+
+void add_counts(const Config& config, std::int64_t tokens, MemoryNeed& need) {
+  if (!has_counting_teacher(config)) return;
+  need.counts = HeldOutExpectations::bytes_kept(tokens);
+  need.counting = HeldOutExpectations::bytes_to_make(tokens, threads());
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -1,6 +1,7 @@
 // Estimates of the memory that a run needs, made before any of it is allocated.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -16,11 +17,14 @@ struct MemoryNeed {
   std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
   std::int64_t values = 0, rounded_values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
   std::int64_t expected = 0;   ///< what teachers predict of a micro-batch, and the logits that learn it
+  std::int64_t counts = 0;     ///< of the text, which teach ("@counts")
+  std::int64_t counting = 0;   ///< all memory while these are made, before training begins
   std::int64_t buffers = 0;    ///< for what ranks receive
   std::int64_t collected = 0;  ///< moments of the others, which rank 0 has while it saves; not part of the total
 
   std::int64_t total() const {
-    return values + rounded_values + gradients + moments + activations + carried + expected + buffers;
+    return std::max(
+        counting, values + rounded_values + gradients + moments + activations + carried + expected + counts + buffers);
   }
 };
 /// Estimates the memory of a run with this model, on each of so many ranks.
@@ -29,6 +33,9 @@ MemoryNeed memory_needed(const Config& config, const TrainableModel& model, cons
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int64_t ranks = 1);
+
+/// Adds the memory of counts that teach, if the configuration has them, of a training text of so many tokens.
+void add_counts(const Config& config, std::int64_t tokens, MemoryNeed& need);
 
 /// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB".
 std::string format_bytes(std::int64_t bytes);

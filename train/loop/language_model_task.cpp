@@ -197,7 +197,7 @@ std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLo
   list.push_back({"loss",
                   fmt::format("{:.4f} nats per token, {:.4f} per character", loss, per_character),
                   {{"val_loss", loss}, {"nats_per_character", per_character}}});
-  if (text_.entropy_per_character) {
+  if (text_.entropy_per_character && text_.unknown == 0) {
     list.push_back({"best",
                     fmt::format("{:.4f} nats per character is the lowest possible loss", *text_.entropy_per_character),
                     {{"best_possible_nats_per_character", *text_.entropy_per_character}}});

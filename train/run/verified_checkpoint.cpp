@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/core/storage.h"
 #include "data/io/error.h"
@@ -66,10 +66,12 @@ VerifiedCheckpoint newest_intact(const RunDirectory& run, std::vector<std::strin
                                 run.checkpoints_directory(),
                                 std::filesystem::path(run.checkpoint_file(*named)).filename().string()));
   }
+  std::vector<std::string> damaged;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
       return VerifiedCheckpoint(run, run.checkpoint_file(*step));
     } catch (const CorruptFile& error) {
+      damaged.emplace_back(error.what());
       notes.push_back(fmt::format("{}; falling back to the previous checkpoint", error.what()));
     } catch (const CheckpointError& error) {
       fail<CheckpointError>("{}; it may be intact, so no older checkpoint was used and nothing was changed",
@@ -77,7 +79,7 @@ VerifiedCheckpoint newest_intact(const RunDirectory& run, std::vector<std::strin
     }
   }
   fail<CheckpointError>("{}: contains no intact checkpoint{}", run.path(),
-                        notes.empty() ? "" : " (" + notes.front() + ")");
+                        damaged.empty() ? "" : fmt::format(" ({})", fmt::join(damaged, "; ")));
 }
 
 Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {

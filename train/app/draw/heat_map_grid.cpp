@@ -31,7 +31,7 @@ double text_width(const std::string& text, double size) {
 }  // namespace
 
 std::string grid_picture(const HeatMapGrid& grid) {
-  const std::string subtitle = grid.source + ": " + grid.subtitle;
+  const std::string subtitle = grid.source + (grid.subtitle.empty() ? "" : ": " + grid.subtitle);
   HeatMapPlace place{.cell = cell_size(grid)};
   std::vector<HeatMap> maps = grid.maps;
   for (HeatMap& map : maps) {

@@ -53,6 +53,14 @@ std::string texts_of(const MeasuredRun& run, Remark::Kind kind) {
   return fmt::format("{}", fmt::join(texts, "\n"));
 }
 
+// The number of tokens, of sources and of targets if they have vocabularies of their own.
+std::string vocabulary_of(const CheckpointState& state) {
+  const auto& [source, target] = state.tokenizers;
+  if (target == nullptr) return with_separators(state.vocab_size);
+  const std::string own = with_separators(target->vocab_size());
+  return source == target ? own : with_separators(source->vocab_size()) + " + " + own;
+}
+
 // How to train the same model again.
 std::string command_of(const MeasuredRun& run) {
   if (run.sources.empty()) return "";
@@ -84,11 +92,11 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
       {say("size", "大きさ"),
        say("{} characters; {} training tokens, {} validation tokens; vocabulary of {}",
            "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}", with_separators(state.characters),
-           with_separators(state.train_tokens), with_separators(state.val_tokens), with_separators(state.vocab_size))},
+           with_separators(state.train_tokens), with_separators(state.val_tokens), vocabulary_of(state))},
       {say("model", "モデル"),
        say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
            c.n_layer, c.n_head, c.n_embd, c.block_size)},
-      {say("machine", "計算機"), texts_of(run, Remark::Kind::session)},
+      {say("machine", "マシン"), texts_of(run, Remark::Kind::session)},
       {say("to repeat it", "同じ学習を繰り返すには"), command_of(run)}};
   std::erase_if(rows, [](const TableRow& row) { return row.back().empty(); });
   const std::string plan = texts_of(run, Remark::Kind::plan);
@@ -252,13 +260,13 @@ std::string op_times(const MeasuredRun& run, const PageLanguage& say) try {
   const std::vector<ProfileRow> profile = profile_steps(bench.trainer(), kSteps);
   double all = 0;
   for (const ProfileRow& row : profile) all += row.seconds;
-  std::vector<TableRow> rows = {{say("op", "演算"), say("pass", "向き"), "ms", "%"}};
+  std::vector<TableRow> rows = {{say("op", "演算"), say("pass", "段階"), "ms", "%"}};
   for (std::size_t i = 0; i < std::min<std::size_t>(10, profile.size()); ++i)
     rows.push_back({profile[i].op, profile[i].pass, fmt::format("{:.2f}", 1e3 * profile[i].seconds),
                     fmt::format("{:.0f}", 100 * profile[i].seconds / all)});
   return html_section(say("Where the time of a step goes", "1 ステップの時間の内訳"),
                       html_paragraph(say("Measured on this machine, when the report was made.",
-                                         "この報告を作ったときに、この計算機で測った。")) +
+                                         "このページを作ったときに、このマシンで測った。")) +
                           html_table(rows, /*has_head=*/true));
 } catch (const Error& error) {
   return html_paragraph(error.what());

@@ -56,8 +56,9 @@ std::vector<std::int32_t> own_ids(const Tokenizer& tokenizer, std::vector<std::i
   return ids;
 }
 
-std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
-  return replace_invalid_utf8(tokenizer.decode(own_ids(tokenizer, ids)));
+// The text of a line.
+std::string line_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+  return replace_invalid_utf8(tokenizer.decode_line(own_ids(tokenizer, ids)));
 }
 
 void read_text(const MeasuredRun& run, ReadModel& read) {
@@ -99,24 +100,29 @@ void read_validation(const MeasuredRun& run, ReadModel& read) {
                       });
 }
 
-// The targets of the first rows, each coloured by its bits. Tokens that are parts of one character are shown together.
+// The targets of the first rows, each coloured by its bits. Tokens that are parts of one character are shown together,
+// also where the next row begins within it.
 std::string surprise(const ReadModel& read, const PageLanguage& say) {
   constexpr double kBitsPerColor = 1.5;
   const Tokenizer& tokenizer = *read.loaded.tokenizer;
   const std::int64_t length = read.batch.targets.shape()[1];
   const std::int64_t rows = std::clamp<std::int64_t>(kShownTokens / length, 1, read.batch.targets.shape()[0]);
+  const auto continues = [&](std::int64_t row) {
+    return row > 0 && row < rows && row_of(read.batch.ids, row).front() == row_of(read.batch.targets, row - 1).back();
+  };
   std::string text;
   std::size_t next = 0;
+  Utf8Stream characters;
+  double bits = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
-    Utf8Stream characters;
-    double bits = 0;
     const auto show = [&](const std::string& shown) {
       if (shown.empty()) return;
       text += fmt::format("<span class=\"b{}\" title=\"{:.1f}\">{}</span>",
                           static_cast<int>(std::clamp(bits / kBitsPerColor, 0.0, 7.0)), bits, html_text(shown));
       bits = 0;
     };
-    text += "<div class=\"text\">" + html_text(characters.push(tokenizer.bytes(row_of(read.batch.ids, row).front())));
+    text += "<div class=\"text\">";
+    if (!continues(row)) text += html_text(characters.push(tokenizer.bytes(row_of(read.batch.ids, row).front())));
     std::vector<std::int32_t> targets = row_of(read.batch.targets, row);
     targets.resize(std::min<std::size_t>(targets.size(), kShownTokens));  // less than all only if this is the only row
     for (const std::int32_t id : targets) {
@@ -124,7 +130,7 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
       bits += read.losses[next++] / std::log(2);
       show(characters.push(tokenizer.bytes(id)));
     }
-    show(characters.finish());
+    if (!continues(row + 1)) show(characters.finish());
     text += "</div>\n";
   }
   std::string key;
@@ -138,8 +144,8 @@ std::string surprise(const ReadModel& read, const PageLanguage& say) {
                       html_paragraph(part) +
                           html_paragraph(say("The darker a token, the more bits the model needed for it. "
                                              "Pointing at one shows the number.",
-                                             "色が濃いほど、そのトークンにモデルが多くのビットを要した。"
-                                             "指すと数値が出る。")) +
+                                             "色の濃いトークンほど、モデルは多くのビットを要した。"
+                                             "ポインターを合わせると数値が表示される。")) +
                           text + "<p class=\"text soft\">" + say("bits per token: ", "ビット／トークン：") + key +
                           "</p>\n");
 }
@@ -269,8 +275,8 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
                                                   {.max_tokens = read.loaded.state.config.block_size});
   std::vector<TableRow> rows = {{say("source", "原文"), say("translation", "訳"), say("reference", "参照訳")}};
   for (std::size_t i = 0; i < sources.size(); ++i)
-    rows.push_back({text_of(*tokenizers.source, sources[i]), translated_line(*tokenizers.target, found[i]),
-                    text_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))});
+    rows.push_back({line_of(*tokenizers.source, sources[i]), translated_line(*tokenizers.target, found[i]),
+                    line_of(*tokenizers.target, row_of(read.batch.targets, static_cast<std::int64_t>(i)))});
   return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 

@@ -11,6 +11,7 @@
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/run_corpus.h"
 #include "train/app/spelling.h"
 #include "train/app/verbs/tokenizer.h"

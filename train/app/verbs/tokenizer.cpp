@@ -23,25 +23,8 @@
 #include "train/app/run_corpus.h"
 #include "train/app/verbs.h"
 #include "train/run/config/configured_tokenizer.h"
-#include "train/run/run_directory.h"
 
 namespace maki {
-
-std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::optional<bool> of_sources) {
-  PairTokenizers both;
-  if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
-    both = load_tokenizers(read_state(ContainerReader(choose_checkpoint(path, ""))));
-  } else {
-    both.source = both.target = read_tokenizer(path);
-  }
-  const bool one = both.source == both.target;
-  const bool sources = of_sources.value_or(false);
-  check(!sources || !one, "source: chooses the vocabulary of the sources, and {} has only one; omit it", path);
-  if (!sources && !one)
-    say(fmt::format("note: {} has two vocabularies, and this is that of the targets{}", path,
-                    of_sources ? "; --source is that of the sources" : ""));
-  return sources ? both.source : both.target;
-}
 
 void add_token_facts(const TokenFileFacts& facts, const Tokenizer& tokenizer, Report& report) {
   const std::int64_t tokens = std::max<std::int64_t>(1, facts.train_tokens + facts.val_tokens);
@@ -252,7 +235,8 @@ int inspect_tokenizer(const TokenizerInspectOptions& o) {
   if (!parts.rule.empty())
     report.line("merges", with_separators(std::ssize(parts.merges))).line("pre-tokenizer", parts.rule);
   report.line("normalize", normalize)
-      .line("longest token", fmt::format("{} bytes: \"{}\"", tokenizer->bytes(longest).size(), shown(longest)));
+      .line("longest token",
+            fmt::format("{}: \"{}\"", pluralize(std::ssize(tokenizer->bytes(longest)), "byte"), shown(longest)));
   Json special = Json::object(), added = special;
   for (const AddedToken& token : parts.added) {
     (token.special ? special : added)[shown(token.id)] = token.id;

@@ -55,8 +55,8 @@ void add_train(const Command& command) {
                      "start a new run with the weights of this run or checkpoint");
   command.add_option(
       "--tokenizer-file", options->tokenizer_file, "PATH",
-      "use this tokenizer instead of a new one: a tokenizer.json, vocab.json with merges.txt beside it, or "
-      ".tiktoken file, or a directory that contains one");
+      "use this tokenizer instead of a new one: that of a run, a tokenizer.json, vocab.json with merges.txt beside it, "
+      "or .tiktoken file, or a directory that contains one");
   command.add_option("--epochs", options->epochs, "NUMBER",
                      "length of the run in passes over the training text, instead of a number of steps");
   add_special_option(command, "the text", options->special);

@@ -42,6 +42,7 @@ void answer(const LoadedModel& loaded, std::span<const std::string> lines, std::
   std::vector<std::size_t> rows;  // of the lines that are translated
   std::exception_ptr bad;         // why the line after the last one cannot be translated
   for (std::size_t i = 0; i < lines.size() && !bad; ++i) {
+    if (lines[i].empty()) continue;
     try {
       auto source = encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown);
       if (source.empty()) continue;

@@ -165,11 +165,9 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
 
 // Training begins when the counts of a teacher are made, and a part of what that takes is kept.
 std::int64_t Planner::memory_bytes(const Config& config) const {
-  const std::int64_t training = memory_needed(config, random_vocab_sizes(config, text_.vocabulary)).total();
-  if (std::ranges::find(config.teacher, kCountingTeacher) == config.teacher.end()) return training;
-  const std::int64_t tokens = std::llround(text_.train_tokens);
-  return std::max(HeldOutExpectations::bytes_to_make(tokens, threads()),
-                  training + HeldOutExpectations::bytes_kept(tokens));
+  MemoryNeed need = memory_needed(config, random_vocab_sizes(config, text_.vocabulary));
+  add_counts(config, std::llround(text_.train_tokens), need);
+  return need.total();
 }
 
 // The reasons for the fields that apply_shape() sets.

@@ -165,7 +165,7 @@ void check_learning_rates(const Config& c) {
   check(c.muon_lr == 0 || c.learning_rate > 0 || !has_effect(c, "muon_lr"),
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
         c.learning_rate);
-  check(!c.nesterov || c.momentum > 0,
+  check(!c.nesterov || c.momentum > 0 || !has_effect(c, "nesterov"),
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);
   for (std::size_t i = 0; i < c.phases.size(); ++i) {
     const Phase& phase = c.phases[i];
