@@ -48,9 +48,7 @@ std::string describe(const MemoryNeed& need) {
   const std::string while_saving =
       need.collected > 0 ? fmt::format("; rank 0, while it saves, {} of moments more", format_bytes(need.collected))
                          : "";
-  const std::string while_counting =
-      need.counting > 0 && need.counting == need.total() ? "; all of it only while the text is counted" : "";
-  return fmt::format("{}{}{}", fmt::join(texts, ", "), while_counting, while_saving);
+  return fmt::format("{}{}", fmt::join(texts, ", "), while_saving);
 }
 
 void add_memory_option(const Command& command, bool& force) {
@@ -121,8 +119,11 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
   MemoryNeed whole = need;  // with the counts, which there are already
   if (const LanguageModelTask* const text = task.as_language_model())
     add_counts(config, static_cast<std::int64_t>(text->dataset().train.size()), whole);
-  say(fmt::format("memory about {}{}: {}", format_bytes(whole.total()), ranks().size() > 1 ? " per rank" : "",
-                  describe(whole)));
+  say(fmt::format("memory about {}{}{}: {}",
+                  whole.counting > whole.training()
+                      ? fmt::format("{} while the text is counted, then ", format_bytes(whole.counting))
+                      : "",
+                  format_bytes(whole.training()), ranks().size() > 1 ? " per rank" : "", describe(whole)));
   require_memory(config, need, force);
   if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");

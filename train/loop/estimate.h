@@ -22,10 +22,10 @@ struct MemoryNeed {
   std::int64_t buffers = 0;    ///< for what ranks receive
   std::int64_t collected = 0;  ///< moments of the others, which rank 0 has while it saves; not part of the total
 
-  std::int64_t total() const {
-    return std::max(
-        counting, values + rounded_values + gradients + moments + activations + carried + expected + counts + buffers);
+  std::int64_t training() const {
+    return values + rounded_values + gradients + moments + activations + carried + expected + counts + buffers;
   }
+  std::int64_t total() const { return std::max(counting, training()); }
 };
 /// Estimates the memory of a run with this model, on each of so many ranks.
 MemoryNeed memory_needed(const Config& config, const TrainableModel& model, const VocabSizes& vocab,
