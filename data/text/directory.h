@@ -31,10 +31,10 @@ struct DirectoryListing {
 
 /// Lists the text files below a directory at any depth, including symbolic links to files, and files that cannot be
 /// read. Skips and counts hidden entries (whose names begin with "."); files that are binary or compressed according to
-/// their first 16 KiB; directories named `runs` and run directories of maki (those with a *.maki in `checkpoints`);
-/// symbolic links to directories, because they could form loops, and broken links; pipes and devices; and what the
-/// filter excludes. A directory that is skipped counts once. The given directory itself is never skipped. Throws
-/// CorpusError if a directory cannot be listed or no file is left.
+/// their first 16 KiB; saved tokenizers (kOwnTokenizerFile); directories named `runs` and run directories of maki
+/// (those with a *.maki in `checkpoints`); symbolic links to directories, because they could form loops, and broken
+/// links; pipes and devices; and what the filter excludes. A directory that is skipped counts once. The given directory
+/// itself is never skipped. Throws CorpusError if a directory cannot be listed or no file is left.
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter = {});
 
 }  // namespace maki

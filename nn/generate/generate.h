@@ -74,9 +74,9 @@ class GenerationBatch {
 
   bool running() const { return !rows_.empty(); }
   /// Reads as many tokens as every text has, at most kMaxReadTokens of each, and draws the next one of each whose
-  /// context has then been read: of none while the shortest prompt goes on, or while a context that was full is read
-  /// again. Those that end leave the batch, with a call of `ended`. Throws what generate() throws; the batch must then
-  /// not be used again. Requires: running().
+  /// context has then been read: of none while the shortest prompt is being read, or while a context that was full is
+  /// read again. Those that end leave the batch, with a call of `ended`. Throws what generate() throws; the batch must
+  /// then not be used again. Requires: running().
   void step(const Use& use, const Ended& ended);
   /// Ends all texts that are left, as if `use` had returned false.
   void stop(const Ended& ended) { end_all(StopReason::stopped, ended); }

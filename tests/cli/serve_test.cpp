@@ -102,17 +102,24 @@ TEST_CASE("completions are what generate writes, whole and as a stream", "[serve
   REQUIRE(ended.exit_code == 0);
 }
 
-TEST_CASE("a stream is whole although its client reads nothing until the texts have ended", "[serve_test]") {
-  const TrainedRun run;
-  const auto model = std::make_shared<const maki::LoadedModel>(checkpoint(run.path, 30));
-  // Draws the texts in the thread that sends, so that nothing is sent meanwhile.
-  const auto draw = [&](const std::shared_ptr<maki::HttpExchange>& exchange) {
+namespace {
+
+// Draws the texts of a request in the thread that sends, so that nothing is sent meanwhile.
+auto drawn_at_once(std::shared_ptr<const maki::LoadedModel> model) {
+  return [model = std::move(model)](const std::shared_ptr<maki::HttpExchange>& exchange) {
     maki::TextTurns turns;
     const auto request = maki::parse_completion(exchange->body(), 1);
     std::make_shared<maki::CompletionAnswer>(request, model, exchange)->begin(turns);
     while (!turns.idle()) turns.step();
   };
-  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, draw}});
+}
+
+}  // namespace
+
+TEST_CASE("a stream is whole although its client reads nothing until the texts have ended", "[serve_test]") {
+  const TrainedRun run;
+  const auto model = std::make_shared<const maki::LoadedModel>(checkpoint(run.path, 30));
+  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, drawn_at_once(model)}});
   const int port = port_of(server);
   std::string prompt;
   while (prompt.size() < 600'000) prompt += "the ";
@@ -135,13 +142,7 @@ TEST_CASE("too little memory for the state of a text is no fault of the request,
   const TrainedRun run;
   const auto model = std::make_shared<maki::LoadedModel>(checkpoint(run.path, 30));
   model->model = std::make_unique<NoMemory>();
-  const auto draw = [&](const std::shared_ptr<maki::HttpExchange>& exchange) {
-    maki::TextTurns turns;
-    const auto request = maki::parse_completion(exchange->body(), 1);
-    std::make_shared<maki::CompletionAnswer>(request, model, exchange)->begin(turns);
-    while (!turns.idle()) turns.step();
-  };
-  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, draw}});
+  const maki::HttpServer server({}, {{"POST", "/v1/completions", false, drawn_at_once(model)}});
   const Reply refused = complete(port_of(server), {{"model", "run"}, {"n", 3}});
   REQUIRE(refused.status == MHD_HTTP_SERVICE_UNAVAILABLE);
   REQUIRE_THAT(refused.body, ContainsSubstring("no memory is left"));

@@ -87,7 +87,7 @@ std::string token_text(const LoadedModel& loaded, std::int32_t id) {
   return id < loaded.tokenizer->vocab_size() ? std::string(loaded.tokenizer->bytes(id)) : "";
 }
 
-// Those of the rows and columns of the first of nine maps of the same size.
+// The labels of the rows and columns of the first of nine attention maps of equal size.
 std::vector<std::string> attended_labels(const std::string& page) {
   std::vector<std::string> labels;
   for (const std::string& label : parts_between(page, ", monospace\"", "</text>"))

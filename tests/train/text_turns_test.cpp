@@ -1,4 +1,4 @@
-// RecordedTexts that come while others are being generated are those that are generated alone.
+// Texts that come while others are being generated are those that are generated alone.
 #include "train/loop/text_turns.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ class TurnText {
   virtual ~TurnText() = default;
   virtual const Generator& model() const = 0;
   virtual GenerationBatch::Text start() const = 0;
-  /// The same for all texts of one request, and another one for those of every other request that is not done.
+  /// Identifies its request: equal for all texts of one request, and for no others as long as that is not done.
   virtual const void* request() const = 0;
   /// Whether somebody still waits for the text. If nobody does, it may be dropped without another call.
   virtual bool wanted() const = 0;
