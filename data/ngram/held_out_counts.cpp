@@ -78,23 +78,14 @@ std::vector<Numbers> occurrences_in(const NgramTrie& trie, TokenSpan text, const
   return found;
 }
 
-LessCounted listed(const Numbers& less, const Numbers& counts) {
-  LessCounted list;
-  for (std::uint32_t i = 0; i < less.size(); ++i) {
-    if (less[i] == 0) continue;
-    list.ngrams.push_back(i);
-    list.less.push_back(std::min(less[i], counts[i]));
-  }
-  return list;
-}
-
 HeldOutPart held_out(const NgramTrie& trie, const Occurrences& all, std::vector<Numbers> inside) {
   const std::vector<Level>& levels = trie.levels();
   HeldOutPart part;
   part.levels.resize(levels.size());
   Numbers less = inside.back();  // of the level k
   for (std::size_t k = levels.size() - 1;; --k) {
-    part.levels[k] = listed(less, levels[k].counts);
+    for (std::size_t i = 0; i < less.size(); ++i) less[i] = std::min(less[i], levels[k].counts[i]);
+    part.levels[k] = LessCounted(less);
     if (k == 0) break;
     // An n-gram that is nowhere else no longer precedes its suffix. Those at beginnings of texts have no longer n-gram.
     less = inside[k - 1];
@@ -106,8 +97,7 @@ HeldOutPart held_out(const NgramTrie& trie, const Occurrences& all, std::vector<
     }
   }
   Numbers counts = levels[0].counts;
-  const LessCounted& single = part.levels[0];
-  for (std::size_t i = 0; i < single.ngrams.size(); ++i) counts[single.ngrams[i]] -= single.less[i];
+  for (const auto& [ngram, count] : part.levels[0].entries()) counts[ngram] -= count;
   part.unigrams = trie.unigrams(counts);
   for (const double p : part.unigrams) part.log_unigrams.push_back(static_cast<float>(std::log(p)));
   return part;

@@ -16,9 +16,24 @@
 
 namespace maki {
 
-/// What is left out of the counts of one level: numbers of n-grams, ascending, and how much less each was counted.
-struct LessCounted {
-  std::vector<std::uint32_t> ngrams, less;
+/// What is left out of the counts of one level.
+class LessCounted {
+ public:
+  struct Entry {
+    std::uint32_t ngram, less;  ///< the number of an n-gram, and how much less it was counted
+  };
+  /// `less`: by number of the n-gram.
+  explicit LessCounted(std::span<const std::uint32_t> less = {});
+
+  std::span<const Entry> entries() const { return entries_; }  ///< by ascending number
+  /// At most the place of the first entry from this n-gram on, and near it. Requires: the n-gram is of the level.
+  std::size_t near(std::uint32_t ngram) const { return first_[ngram / kStride]; }
+
+ private:
+  static constexpr std::uint32_t kStride = 64;  // n-grams
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> first_;  // [i]: the place of the first entry from n-gram kStride · i on
 };
 
 /// The counts of a part of the text, which are left out of those of the whole text (HeldOutCounts).

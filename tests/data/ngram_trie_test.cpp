@@ -164,12 +164,26 @@ TEST_CASE("Counts of blocks of a long text are left out where they were counted"
   std::uint32_t least = 0;
   for (std::int64_t part = 0; part < kHeldOutParts; ++part) {
     const LessCounted& less = held_out.part_of(part * std::ssize(ids) / kHeldOutParts).levels.back();
-    if (part == 4 || part == 5) REQUIRE(less.ngrams.empty());  // in the block that was not counted
-    for (std::size_t i = 0; i < less.ngrams.size(); ++i) left[less.ngrams[i]] -= less.less[i];
-    least += less.ngrams.empty() ? 1 : 0;
+    if (part == 4 || part == 5) REQUIRE(less.entries().empty());  // in the block that was not counted
+    for (const auto& [ngram, count] : less.entries()) left[ngram] -= count;
+    least += less.entries().empty() ? 1 : 0;
   }
   REQUIRE(least == 2);
   for (const std::uint32_t count : left) REQUIRE(count == 0);  // each occurrence is in one part
+}
+
+TEST_CASE("What is held out is found near each n-gram", "[ngram_trie]") {
+  REQUIRE(rc::check([] {
+    const auto less = *rc::gen::container<std::vector<std::uint32_t>>(300, rc::gen::inRange<std::uint32_t>(0, 3));
+    const LessCounted list(less);
+    for (std::uint32_t ngram = 0; ngram < less.size(); ++ngram) {
+      const auto first = std::ranges::lower_bound(list.entries(), ngram, {}, &LessCounted::Entry::ngram);
+      const auto place = static_cast<std::size_t>(first - list.entries().begin());
+      RC_ASSERT(list.near(ngram) <= place);
+      RC_ASSERT(place < list.near(ngram) + 64);
+      if (less[ngram] > 0) RC_ASSERT(first->ngram == ngram && first->less == less[ngram]);
+    }
+  }));
 }
 
 TEST_CASE("Saved counts are restored", "[ngram_trie]") {
