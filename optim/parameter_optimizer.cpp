@@ -24,6 +24,7 @@ void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
       const std::int64_t first = parameter->offset(), size = parameter->shape().numel();
       const std::int64_t begin = std::clamp<std::int64_t>(range.begin - first, 0, size);
       const std::int64_t end = std::clamp<std::int64_t>(range.end - first, 0, size);
+      const bool updates = begin < end || size == 0;
       const auto part = [&](const Tensor& flat, std::int64_t offset, const Shape& shape) {
         if (end - begin == size) return flat.slice_flat(offset, shape);
         return flat.slice_flat(offset + begin, Shape{end - begin});
@@ -34,9 +35,9 @@ void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
         const Moment& moment = moments()[i];
         if (next_[i] == moment.parts.size() || moment.parts[next_[i]].parameter != parameter.get()) continue;
         const MomentLayout::Part& own = moment.parts[next_[i]++];
-        if (begin < end) update.moments.emplace_back(moment.name, part(moment.values, own.offset, own.shape));
+        if (updates) update.moments.emplace_back(moment.name, part(moment.values, own.offset, own.shape));
       }
-      if (begin < end || size == 0) update_parameter(step, update);
+      if (updates) update_parameter(step, update);
       moments_ = std::move(update.moments);
       moments_.clear();
     }

@@ -42,7 +42,8 @@ inline PieceKind piece_kind(const Corpus& corpus) {
 
 /// A corpus that consists of tokens: files of maki or of another program (token_file_paths()). nullopt if the sources
 /// denote text. Its number of characters is 0 if the files are of another program, since that takes the tokenizer.
-/// Throws CorpusError, naming the file, if it is damaged or used beside a text; Error without sources.
+/// Throws CorpusError, naming the file, if it is damaged or used beside a text; Error without sources, and for a
+/// directory with a model of Hugging Face.
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources);
 
 /// The dataset of a corpus that was prepared, which shares the tokens of its file. `tokenizer` is that of the model, or

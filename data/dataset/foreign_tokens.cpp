@@ -25,12 +25,16 @@ struct Magic {
 };
 constexpr Magic kMagics[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
+// 0 if the file is shorter.
+std::int32_t first_number(const StableFile& file) {
+  std::int32_t number = 0;
+  if (file.size() >= sizeof(number)) file.read(0, std::as_writable_bytes(std::span(&number, 1)));
+  return number;
+}
+
 // The format of llm.c whose magic number the file begins with, or null.
 const Magic* magic_of(const StableFile& file) {
-  std::int32_t magic = 0;
-  if (file.size() < sizeof(magic)) return nullptr;
-  file.read(0, std::as_writable_bytes(std::span(&magic, 1)));
-  const auto* const found = std::ranges::find(kMagics, magic, &Magic::magic);
+  const auto* const found = std::ranges::find(kMagics, first_number(file), &Magic::magic);
   return found == std::end(kMagics) ? nullptr : found;
 }
 
@@ -58,6 +62,9 @@ IdSection ids_after_header(const StableFile& file, const Magic& magic) {
 
 IdSection ids_of(const StableFile& file) {
   if (const Magic* const magic = magic_of(file)) return ids_after_header(file, *magic);
+  check<CorpusError>(first_number(file) != kLlmCModelMagic,
+                     "{}: is a checkpoint of llm.c, not a run or tokens; make a run of it with: maki import {}",
+                     file.path(), shell_quote(file.path()));
   constexpr std::uint32_t kWidth = sizeof(std::uint16_t);  // of the ids of nanoGPT
   check<CorpusError>(
       file.size() % kWidth == 0,

@@ -1,6 +1,7 @@
 // Token files of nanoGPT and llm.c: ids of 2 or 4 bytes, without a tokenizer. docs/formats.md describes them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,9 @@
 #include "data/dataset/token_file.h"
 
 namespace maki {
+
+/// The first number of a checkpoint of llm.c, whose name may end with .bin like that of a token file.
+inline constexpr std::int32_t kLlmCModelMagic = 20240326;
 
 /// The files of such a dataset, in their order; `val` is empty if there is no file for validation.
 struct ForeignTokenPaths {
@@ -28,7 +32,8 @@ std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::stri
 /// which goes on from one to the next, and so are those for validation. The hash of the corpus is that of the bytes
 /// of one file with all ids for training, followed by one with those for validation. The other facts that are
 /// known are the numbers of tokens; the rest is 0. The ids are not looked at. Throws CorpusError, naming the
-/// file, also if files of one text have different formats. Requires: there is a file for training.
+/// file, also if files of one text have different formats, or one is a checkpoint of llm.c. Requires: there is a file
+/// for training.
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths);
 
 /// The token file with the tokenizer that made the ids, and facts about the text; without a file for validation, the

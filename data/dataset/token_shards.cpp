@@ -6,6 +6,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/hash.h"
+#include "data/text/directory.h"
 #include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
@@ -44,6 +45,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
   std::error_code ignored;
   const bool has_train = fs::is_regular_file(train, ignored), has_val = fs::is_regular_file(val, ignored);
   if (has_train && has_val) return {train, val};
+  refuse_hugging_face(folder.string());
   std::vector<std::string> files = only_token_files(folder);
   const char* const there = files.empty() ? token_name_in(folder) : nullptr;
   check<CorpusError>(there == nullptr,
@@ -85,7 +87,9 @@ std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::
     if (files.empty()) return std::nullopt;
   }
   for (const std::string& source : sources) {
-    const char* const there = sources.size() > 1 ? token_name_in(source) : nullptr;
+    if (sources.size() == 1) break;
+    refuse_hugging_face(source);
+    const char* const there = token_name_in(source);
     check<CorpusError>(
         there == nullptr,
         "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to "

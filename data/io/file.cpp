@@ -60,10 +60,10 @@ std::string read_file(const std::string& path, Thrower error, std::size_t most) 
   return bytes;
 }
 
-std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
-  Descriptor file = open_regular(fs, path, throw_as<CheckpointError>);
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most, Thrower error) {
+  Descriptor file = open_regular(fs, path, error);
   std::string bytes;
-  append_all(file, bytes, throw_as<CheckpointError>, most);
+  append_all(file, bytes, error, most);
   return bytes;
 }
 

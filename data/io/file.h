@@ -18,9 +18,10 @@ using ByteSink = std::function<void(std::string_view)>;
 /// Reads all bytes of a regular file or a named pipe; blocks until a pipe is closed. Throws an error of the given type,
 /// otherwise CorpusError, if the path is anything else, cannot be opened or read, or has more than `most` bytes.
 std::string read_file(const std::string& path, Thrower error = throw_as<CorpusError>, std::size_t most = SIZE_MAX);
-/// All bytes of a regular file of a run. Throws CheckpointError if it is anything else (a pipe is not waited for),
-/// cannot be read or has more than `most` bytes.
-std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most);
+/// All bytes of a regular file. Throws an error of the given type, otherwise CheckpointError, if it is anything else (a
+/// pipe is not waited for), cannot be read or has more than `most` bytes.
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most,
+                              Thrower error = throw_as<CheckpointError>);
 /// Passes all bytes of a file, or if the path is "-" of standard input, to `sink` as they arrive, or appends them to
 /// `bytes` without an intermediate copy. Each throws CorpusError as read_file() does; what was read before stays.
 void read_input(const std::string& path, const ByteSink& sink);

@@ -7,6 +7,7 @@
 
 #include "data/io/error.h"
 #include "data/io/file.h"
+#include "data/io/shell_quote.h"
 #include "data/text/file_signature.h"
 #include "data/text/glob.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -103,6 +104,15 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
                      skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
   return listing;
+}
+
+void refuse_hugging_face(const std::string& directory) {
+  std::error_code ignored;
+  const auto has = [&](const char* name) { return fs::is_regular_file(fs::path(directory) / name, ignored); };
+  const bool weights = has("model.safetensors") || has("model.safetensors.index.json") || has("pytorch_model.bin");
+  check(!weights || !has("config.json"),
+        "{}: is a model of Hugging Face, not a run or a text; make a run of it with: maki import {}", directory,
+        shell_quote(directory));
 }
 
 }  // namespace maki

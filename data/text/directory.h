@@ -1,4 +1,4 @@
-// Lists the text files below a directory.
+// Lists the text files below a directory, and knows one that is a model instead.
 #pragma once
 
 #include <array>
@@ -36,5 +36,9 @@ struct DirectoryListing {
 /// links; pipes and devices; and what the filter excludes. A directory that is skipped counts once. The given directory
 /// itself is never skipped. Throws CorpusError if a directory cannot be listed or no file is left.
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter = {});
+
+/// Throws Error, naming `maki import`, for a directory with a model of Hugging Face (config.json and its weights),
+/// which is neither a text nor a run. Other paths need not exist.
+void refuse_hugging_face(const std::string& directory);
 
 }  // namespace maki

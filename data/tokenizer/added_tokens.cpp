@@ -76,39 +76,41 @@ bool is_added(std::span<const AddedToken> added, std::int32_t id) {
 AddedTokens::AddedTokens(std::span<const AddedToken> added, const TokenList& tokens) {
   for (const AddedToken& token : added) {
     const std::string_view text = tokens[static_cast<std::size_t>(token.id)];
-    (token.normalized ? in_normalized_ : in_text_).add({std::string(text), token});
+    (token.normalized ? in_normalized_ : in_text_).add(std::string(text), token);
     any_always_ = any_always_ || token.always;
     may_span_cuts_ = may_span_cuts_ || (token.always && (token.rstrip || has_space(text)));
   }
 }
 
-void AddedTokens::Finder::add(Pattern pattern) {
-  if (pattern.text.empty()) return;  // a token that normalization removes
-  begins[static_cast<unsigned char>(pattern.text[0])] = true;
-  patterns.push_back(std::move(pattern));
+void AddedTokens::Finder::add(const std::string& text, const AddedToken& token) {
+  if (text.empty()) return;  // a token that normalization removes
+  begins[static_cast<unsigned char>(text[0])] = true;
+  sizes.insert(text.size());
+  AddedToken& found = by_text.emplace(text, token).first->second;
+  if (token.id < found.id) found = token;  // the same normal form
 }
 
-const AddedTokens::Pattern* AddedTokens::Finder::longest_at(std::string_view text) const {
-  const Pattern* found = nullptr;
-  if (!begins[static_cast<unsigned char>(text[0])]) return found;
-  for (const Pattern& each : patterns) {
-    if (text.starts_with(each.text) && (found == nullptr || each.text.size() > found->text.size())) found = &each;
+const AddedTokens::Finder::ByText::value_type* AddedTokens::Finder::longest_at(std::string_view text) const {
+  if (!begins[static_cast<unsigned char>(text[0])]) return nullptr;
+  for (const std::size_t size : sizes) {
+    const auto found = size <= text.size() ? by_text.find(text.substr(0, size)) : by_text.end();
+    if (found != by_text.end()) return &*found;
   }
-  return found;
+  return nullptr;
 }
 
 void AddedTokens::Finder::split(std::string_view text, bool specials, const OnText& on_text,
                                 const OnToken& on_token) const {
   std::size_t done = 0;  // the end of the last token that was found, with the white space that it includes
   for (std::size_t at = 0; at < text.size();) {
-    const Pattern* const found = longest_at(text.substr(at));
+    const auto* const found = longest_at(text.substr(at));
     if (found == nullptr) {
       ++at;
       continue;
     }
-    std::size_t begin = at, end = at + found->text.size();
+    const auto& [pattern, token] = *found;
+    std::size_t begin = at, end = at + pattern.size();
     at = end;
-    const AddedToken& token = found->token;
     if (begin < done || (!specials && !token.always)) continue;
     const bool in_word = is_word(last_character(text.substr(0, begin))) || is_word(first_character(text.substr(end)));
     if (token.single_word && in_word) continue;
@@ -129,7 +131,7 @@ void AddedTokens::split(std::string_view text, Normalization form, bool specials
         on_token);
   }
   Finder normal;
-  for (const Pattern& each : in_normalized_.patterns) normal.add({normalize(each.text, form), each.token});
+  for (const auto& [pattern, token] : in_normalized_.by_text) normal.add(normalize(pattern, form), token);
   in_text_.split(
       text, specials, [&](std::string_view part) { normal.split(normalize(part, form), specials, on_text, on_token); },
       on_token);

@@ -8,10 +8,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "data/tokenizer/normalization.h"
 #include "data/tokenizer/token_list.h"
@@ -53,16 +54,14 @@ class AddedTokens {
              const OnToken& on_token) const;
 
  private:
-  struct Pattern {
-    std::string text;
-    AddedToken token;
-  };
   struct Finder {
-    std::vector<Pattern> patterns;
-    std::array<bool, 256> begins{};  // whether a pattern begins with this byte
+    using ByText = std::map<std::string, AddedToken, std::less<>>;
+    ByText by_text;
+    std::set<std::size_t, std::greater<>> sizes;  // of these texts
+    std::array<bool, 256> begins{};               // whether one begins with this byte
 
-    void add(Pattern pattern);
-    const Pattern* longest_at(std::string_view text) const;
+    void add(const std::string& text, const AddedToken& token);
+    const ByText::value_type* longest_at(std::string_view text) const;
     void split(std::string_view text, bool specials, const OnText& on_text, const OnToken& on_token) const;
   };
 

@@ -1,6 +1,5 @@
 #include "data/tokenizer/tokenizer_config.h"
 
-#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -31,9 +30,7 @@ std::string read_if_there(const fs::path& path) {
   constexpr std::size_t kMaxBytes = 8 << 20;  // far above real files, little memory for a hostile one
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return "";
-  check<CorpusError>(file_size(path.string()) <= kMaxBytes, "{}: may have at most {} bytes; it has {}", path.string(),
-                     kMaxBytes, file_size(path.string()));
-  return read_file(path.string());
+  return read_file_limited(posix_file_system(), path.string(), kMaxBytes, throw_as<CorpusError>);
 }
 
 // An empty object if there is no such file.
@@ -65,6 +62,7 @@ std::string token_text(const json& token) {
 struct Named {
   std::map<std::string, std::string> roles;
   std::vector<std::string> additional;
+  std::set<std::string> texts;  // of all of them
 
   Named(const json& config, const json& map) {
     for (const char* const role : kTokenRoles) {
@@ -78,15 +76,11 @@ struct Named {
       for (const char* const name : {"additional_special_tokens", "extra_special_tokens"}) {
         for (const json& token : member(*object, name)) {
           const std::string text = token_text(token);
-          const bool listed = std::ranges::find(additional, text) != additional.end();
-          if (!text.empty() && !listed) additional.push_back(text);
+          if (!text.empty() && texts.insert(text).second) additional.push_back(text);
         }
       }
     }
-  }
-  bool names(const std::string& text) const {
-    return std::ranges::find(additional, text) != additional.end() ||
-           std::ranges::any_of(roles, [&](const auto& role) { return role.second == text; });
+    for (const auto& [role, text] : roles) texts.insert(text);
   }
 };
 
@@ -99,16 +93,25 @@ std::string name_of(const Tokenizer& tokenizer, std::int32_t id) {
   return is_byte_level(tokenizer) && !added ? to_byte_characters(bytes) : std::string(bytes);
 }
 
-std::int32_t find_token(const Tokenizer& tokenizer, const std::string& text, const fs::path& folder) {
+// The ids of the tokens with these texts, each the first of its text.
+std::map<std::string, std::int32_t> find_tokens(const Tokenizer& tokenizer, const std::set<std::string>& texts,
+                                                const fs::path& folder) {
+  std::map<std::string, std::int32_t> ids;
   for (const bool by_name : {true, false}) {  // some files name a token by its bytes
+    if (ids.size() == texts.size()) break;
     for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-      if ((by_name ? name_of(tokenizer, id) : tokenizer.bytes(id)) == text) return id;
+      const std::string text = by_name ? name_of(tokenizer, id) : std::string(tokenizer.bytes(id));
+      if (texts.contains(text)) ids.emplace(text, id);
     }
   }
-  fail<CorpusError>(
-      "{}: the special token {} of {} or {} must be in the vocabulary, which lacks it; add it, or remove "
-      "its role",
-      folder.string(), truncate_for_message(text), kConfig, kRoles);
+  for (const std::string& text : texts) {
+    if (ids.contains(text)) continue;
+    fail<CorpusError>(
+        "{}: the special token {} of {} or {} must be in the vocabulary, which lacks it; add it, or remove "
+        "its role",
+        folder.string(), truncate_for_message(text), kConfig, kRoles);
+  }
+  return ids;
 }
 
 std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
@@ -164,16 +167,18 @@ void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
   }
   const Named named(config, map);
   for (const auto& [text, id] : added.items()) {
-    if (known.insert(text).second) add_token({{"content", text}, {"special", named.names(text)}}, id, vocabulary);
+    if (known.insert(text).second)
+      add_token({{"content", text}, {"special", named.texts.contains(text)}}, id, vocabulary);
   }
 }
 
 TokenUse read_token_use(const fs::path& folder, const Tokenizer& tokenizer) {
   const json config = read_object(folder / kConfig);
   const Named named(config, read_object(folder / kRoles));
+  const std::map<std::string, std::int32_t> ids = find_tokens(tokenizer, named.texts, folder);
   TokenUse use;
-  for (const auto& [role, text] : named.roles) use.roles[role] = find_token(tokenizer, text, folder);
-  for (const std::string& text : named.additional) use.additional.push_back(find_token(tokenizer, text, folder));
+  for (const auto& [role, text] : named.roles) use.roles[role] = ids.at(text);
+  for (const std::string& text : named.additional) use.additional.push_back(ids.at(text));
   if (const auto end = use.roles.find("eos_token"); end != use.roles.end()) use.ends = {end->second};
   use.chat_templates = chat_templates(folder, config);
   return use;

@@ -14,20 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTokenizerJson = "tokenizer.json";
 // The two files of a vocabulary have other names in OpenAI's own release.
 constexpr std::pair<const char*, const char*> kVocabularyFiles[] = {{"vocab.json", "merges.txt"},
                                                                     {"encoder.json", "vocab.bpe"}};
 
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
+bool is_file(const fs::path& path) { return file_kind(path.string()) == fs::file_type::regular; }
 
 std::string read_limited(const fs::path& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // far above real files; a TokenList holds less than 4 GiB
-  const std::size_t size = file_size(path.string());
-  check<CorpusError>(size <= kMaxBytes, "a tokenizer file may have at most {} bytes; it has {}", kMaxBytes, size);
-  return read_file(path.string());
+  return read_file_limited(posix_file_system(), path.string(), kMaxBytes, throw_as<CorpusError>);
 }
 
 // Of a vocabulary in a folder of Hugging Face, with what lies beside it.
@@ -55,7 +51,7 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
   const std::string text = read_limited(path);
   if (path.filename() == kNanoGptMetaFile) return read_nanogpt_meta(text);
   if (text.starts_with("maki ")) return load_tokenizer(text);
-  if (path.filename() == "tokenizer.json") {
+  if (path.filename() == kTokenizerJson) {
     VocabularyText vocabulary;
     read_tokenizer_json(text, vocabulary);
     return make_tokenizer(std::move(vocabulary), path.parent_path());
@@ -67,10 +63,9 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
   return read_tiktoken(text);
 }
 
-// The file of a directory that describes its tokenizer.
+// The file of a directory that describes its tokenizer. That of maki comes first: it alone can express any tokenizer.
 fs::path tokenizer_in(const fs::path& folder) {
-  for (const char* const name :
-       {"tokenizer.json", kOwnTokenizerFile, "vocab.json", "encoder.json", "tokenizer.model"}) {
+  for (const char* const name : {kOwnTokenizerFile, kTokenizerJson, "vocab.json", "encoder.json", "tokenizer.model"}) {
     if (is_file(folder / name)) return folder / name;
   }
   std::vector<fs::path> files;
@@ -85,11 +80,33 @@ fs::path tokenizer_in(const fs::path& folder) {
   return files[0];
 }
 
+// Whether a tokenizer.json says what one that is written of this tokenizer says. What is not read here, such as that of
+// characters, is not compared.
+bool says_the_same(const fs::path& path, const Tokenizer& tokenizer) {
+  try {
+    const std::unique_ptr<Tokenizer> other = read_one_file(path);
+    return is_byte_level(tokenizer) && tokenizer_json(*other) == tokenizer_json(tokenizer);
+  } catch (const CorpusError&) {
+    return true;
+  }
+}
+
+std::unique_ptr<Tokenizer> read_folder(const fs::path& folder) {
+  const fs::path file = tokenizer_in(folder), theirs = folder / kTokenizerJson;
+  std::unique_ptr<Tokenizer> tokenizer = read_one_file(file);
+  const bool alone = file.filename() != kOwnTokenizerFile || !is_file(theirs);
+  check<CorpusError>(alone || says_the_same(theirs, *tokenizer),
+                     "the tokenizers in {} and {} must be the same; they differ, as after a change by another program; "
+                     "name the file of the right one as the tokenizer, or remove the other",
+                     kOwnTokenizerFile, kTokenizerJson);
+  return tokenizer;
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
   try {
-    return read_one_file(is_directory(path) ? tokenizer_in(path) : fs::path(path));
+    return is_directory(path) ? read_folder(path) : read_one_file(path);
   } catch (const CorpusError& error) {
     const std::string_view message = error.what();
     if (message.starts_with(path)) throw;  // the message names the file already

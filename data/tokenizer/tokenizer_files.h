@@ -20,10 +20,11 @@ inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 /// Reads a tokenizer from a tokenizer.json (or another name that ends with .json), a vocab.json or merges.txt with the
 /// other beside it (OpenAI: encoder.json and vocab.bpe), a .tiktoken file (Llama 3: tokenizer.model), a file with the
 /// bytes of Tokenizer::save(), a token file of maki, the meta.pkl of nanoGPT, or a directory. Of a directory it reads
-/// the first that there is of tokenizer.json, maki-tokenizer (saved bytes), vocab.json, encoder.json, tokenizer.model
+/// the first that there is of maki-tokenizer (saved bytes), tokenizer.json, vocab.json, encoder.json, tokenizer.model
 /// and the only .tiktoken file. With tokenizer.json and vocab.json goes what lies beside them (tokenizer_config.h).
-/// Throws CorpusError, naming the path, if a file cannot be read, is damaged, is above 1 GiB, or asks for something
-/// that byte-level BPE here does not do.
+/// Throws CorpusError, naming the path, if a file cannot be read, is no regular file, is damaged, is above 1 GiB, or
+/// asks for something that byte-level BPE here does not do; and if a directory has a maki-tokenizer and a
+/// tokenizer.json that can be read and say different things.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
@@ -32,6 +33,8 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
 bool is_byte_level(const Tokenizer& tokenizer);
 /// The text of a tokenizer.json. Throws CorpusError unless is_byte_level().
 std::string tokenizer_json(const Tokenizer& tokenizer);
+/// The member `normalizer` of a tokenizer.json, for a tokenizer of any kind.
+std::string normalizer_json(const Tokenizer& tokenizer);
 
 /// The vocabulary of a tokenizer that is_byte_level(), in the characters with which GPT-2 writes bytes.
 struct BpeVocabulary {

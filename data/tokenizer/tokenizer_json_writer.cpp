@@ -16,12 +16,6 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string normalizer_json(const Tokenizer& tokenizer) {
-  const Normalization form = tokenizer.normalization();
-  if (form == Normalization::none) return "null";
-  return form == Normalization::nfc ? R"({"type": "NFC"})" : R"({"type": "NFKC"})";
-}
-
 std::string pre_tokenizer_json(const std::string& rule) {
   constexpr const char* kByteLevel =
       R"({{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": {}}})";
@@ -42,6 +36,12 @@ void write_list(std::string& out, const Items& items, const Write& write) {
 }
 
 }  // namespace
+
+std::string normalizer_json(const Tokenizer& tokenizer) {
+  const Normalization form = tokenizer.normalization();
+  if (form == Normalization::none) return "null";
+  return form == Normalization::nfc ? R"({"type": "NFC"})" : R"({"type": "NFKC"})";
+}
 
 bool is_byte_level(const Tokenizer& tokenizer) {
   return tokenizer.bpe_parts() != nullptr || tokenizer_kind(tokenizer.kind()).vocabulary == Vocabulary::bytes;

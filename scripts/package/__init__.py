@@ -1,5 +1,6 @@
 """The program maki for Python: `maki` and `python -m maki` run it, and run() returns what it reports."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -8,6 +9,11 @@ import threading
 from pathlib import Path
 
 PROGRAM = str(Path(__file__).parent / "bin" / "maki")
+
+# By verb, the options that ask for another form of its result than --json, which the program refuses beside it; --lang
+# is the language of a drawing.
+_DRAWN = {"--out", "-o", "--text", "--csv", "--lang"}
+_OTHER_FORMS = {"attend": _DRAWN, "positions": _DRAWN, "embed": {"--npy"}, "inspect": {"--csv"}}
 
 
 class Error(Exception):
@@ -21,11 +27,12 @@ class Error(Exception):
 def run(arguments):
     """Runs maki with these arguments, as run(["eval", "my-run"]).
 
-    Returns what it reports: of a verb that has --json, the object, or a list if it prints several, otherwise the text
-    that it prints. Progress goes to sys.stderr. Raises Error if maki fails.
+    Returns what it reports: of a verb that has --json, the object, or a list if it prints several; otherwise, and if the
+    arguments ask for another form such as --csv, the text that it prints. Progress goes to sys.stderr. Raises Error if
+    maki fails; that gradcheck finds a wrong gradient is a result.
     """
     arguments = [str(argument) for argument in arguments]
-    if "--json" not in arguments and _has_json(arguments):
+    if "--json" not in arguments and _may_have_json(arguments):
         arguments.append("--json")
     with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         printed = []
@@ -36,7 +43,8 @@ def run(arguments):
             sys.stderr.write(line)
             sentence = line.strip() or sentence
         reader.join()
-    if program.returncode not in (0, 1):
+    is_result = program.returncode == 0 or (program.returncode == 1 and printed[0])
+    if not is_result:
         raise Error(sentence, program.returncode)
     if "--json" not in arguments:
         return printed[0]
@@ -48,8 +56,12 @@ def run(arguments):
     return objects[0] if len(objects) == 1 else objects
 
 
-def _has_json(arguments):
-    help_text = subprocess.run([PROGRAM, *arguments[:1], "--help"], stdout=subprocess.PIPE, text=True).stdout
+def _may_have_json(arguments):
+    verbs = list(itertools.takewhile(lambda argument: not argument.startswith("-"), arguments))
+    other_forms = _OTHER_FORMS.get(verbs[0] if verbs else "", ())
+    if any(argument.partition("=")[0] in other_forms for argument in arguments):
+        return False
+    help_text = subprocess.run([PROGRAM, *verbs, "--help"], stdout=subprocess.PIPE, text=True).stdout
     return "  --json " in help_text
 
 

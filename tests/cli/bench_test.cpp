@@ -11,6 +11,7 @@
 
 #include "data/io/error.h"
 #include "tests/catch.h"
+#include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"
 #include "train/app/bench/gemm_bench.h"
 #include "train/app/bench/profile.h"
@@ -337,6 +338,9 @@ TEST_CASE("bench rejects what it cannot measure: exit 2") {
     REQUIRE(finished.out.empty());
     REQUIRE_THAT(finished.err, ContainsSubstring("maki: "));
   }
+  const TemporaryFolder folder;
+  require_refused(run_maki({"bench", "generate", "--config", folder.write("planned.toml", "ngram_prior = 6\n")}), 2,
+                  {"ngram_prior: must be 0", "got 6"});
   for (const char* option : {"--preset", "--workload"}) {
     REQUIRE_THAT(run_maki({"bench", option, "quickstat"}).err,
                  ContainsSubstring("nearest") && ContainsSubstring("quickstart"));

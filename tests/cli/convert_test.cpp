@@ -45,6 +45,26 @@ TEST_CASE("a run that is exported and imported again writes the same text") {
   }
 }
 
+TEST_CASE("maki reads the tokenizer of its own export, and does not import one that another program has changed") {
+  for (const Arguments& kind : {Arguments{}, Arguments{"--tokenizer", "bpe", "--vocab-size", "270"}}) {
+    const TemporaryFolder folder;
+    const std::string run = trained(folder, kind), hf = folder / "hf", json_file = hf + "/tokenizer.json";
+    require_ok(run_maki({"export", run, "--format", "hf", "--out", hf}));
+    const auto hash_of = [](const std::string& path) {
+      const Finished shown = require_ok(run_maki({"tokenizer", "inspect", path, "--json"}));
+      return nlohmann::json::parse(shown.out).at("hash");
+    };
+    REQUIRE(hash_of(hf) == hash_of(run));
+    if (kind.empty()) continue;
+    auto changed = nlohmann::json::parse(read_text(json_file));
+    changed["added_tokens"].push_back({{"id", changed["model"]["vocab"].size()}, {"content", "<pad>"}});
+    folder.write("hf/tokenizer.json", changed.dump());
+    require_refused(run_maki({"import", hf, "--out", folder / "again"}), 3,
+                    {"maki-tokenizer and tokenizer.json must be the same", "name the file of the right one"});
+    require_ok(run_maki({"import", hf, "--out", folder / "again", "--tokenizer", hf + "/maki-tokenizer"}));
+  }
+}
+
 TEST_CASE("an imported run is evaluated on a text and trained further, but has nothing to resume") {
   const TemporaryFolder folder;
   const std::string run = trained(folder), corpus = folder / "corpus.txt";
@@ -149,6 +169,9 @@ TEST_CASE("safetensors takes any model, and other formats refuse what they canno
   REQUIRE_FALSE(std::filesystem::exists(out));
   require_ok(run_maki({"export", run, "--format", "safetensors", "--out", out}));
   REQUIRE_THAT(read_text(out), ContainsSubstring("\"h.0.attn.qk_norm\""));
+  const std::string classifier = std::string(MAKI_SOURCE_DIR) + "/tests/golden/classify";
+  REQUIRE_THAT(require_ok(run_maki({"export", classifier, "--format", "safetensors", "--out", folder / "c"})).err,
+               ContainsSubstring("but not the labels of its classes; --format maki keeps all of it\n"));
   const std::string grouped = folder / "grouped";
   require_ok(run_maki(
       {"train", folder.write("text.txt", small_text()), "--out", grouped, "--max-steps", "1", "--n-kv-head", "2"}));
@@ -179,7 +202,6 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   require_refused(run_maki({"export", run, "--out", out}), 2, {"--format is required"});
 
   require_refused(run_maki({"import", folder / "none", "--out", folder / "r"}), 4, {"none", "cannot be opened"});
-  require_refused(run_maki({"import", run, "--out", folder / "r"}), 4, {"config.json"});
   require_refused(run_maki({"import", kFixtures + "hf-gpt2/model.safetensors", "--out", folder / "r"}), 4,
                   {"config.json"});
   require_refused(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "r"}), 3,
@@ -190,4 +212,29 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "r"));
   const std::string tokenizer = kFixtures + "hf-gpt2/maki-tokenizer";
   require_ok(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "r", "--tokenizer", tokenizer}));
+
+  const std::string read = folder.write("f/config.toml", read_text(tokenizer));  // named as what a run has
+  require_refused(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "f", "--tokenizer", read, "--force"}),
+                  2, {"contains what this command reads"});
+  REQUIRE(read_text(read) == read_text(tokenizer));
+}
+
+TEST_CASE("what is no model of another program is imported with the advice what to do") {
+  using namespace std::string_literals;
+  const TemporaryFolder folder;
+  const std::string run = trained(folder);
+  folder.write("adapter/adapter_config.json", "{}");
+  const auto refused = [&](const std::string& path, int exit_code, const std::vector<std::string>& words) {
+    INFO(path);
+    require_refused(run_maki({"import", path, "--out", folder / "r"}), exit_code, words);
+  };
+  refused(run, 2, {run + ": is a run of maki already"});
+  refused(checkpoint(run, 4), 2, {"is a run of maki already"});
+  refused(folder / "adapter", 2, {"is an adapter of PEFT", "merge_and_unload()"});
+  refused(kFixtures + "hf-gpt2/config.json", 4, {"is JSON", "name the directory"});
+  refused(folder.write("model.gguf", "GGUF\3\0\0\0"s), 4, {"is a GGUF file", "import the model that it was made of"});
+  refused(folder.write("model.pt", "PK\3\4"), 4, {"PyTorch", "save_pretrained()"});
+  refused(folder.write("model.bin", "\x80\2\x8a\n"), 4, {"Python pickle", "save_pretrained()"});
+  refused(folder.write("notes.txt", "a text"), 4, {"neither a directory of Hugging Face nor a checkpoint of llm.c"});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "r"));
 }

@@ -86,6 +86,15 @@ TEST_CASE("inspect shows runs side by side, first the fields in which they diffe
   const std::string tuned = train_run(folder, "tuned", {"--init-from", a});
   REQUIRE(nlohmann::json::parse(run_maki({"inspect", a, tuned, "--json"}).out)["differences"] ==
           nlohmann::json{"init_from"});
+  // Long values are cut for people.
+  const std::vector<std::string> patterns = {"h.0.attn.c_attn.weight", "h.0.attn.c_attn.bias", "h.1.mlp.c_fc.weight"};
+  const std::string frozen =
+      train_run(folder, "frozen", {"--freeze", patterns[0], "--freeze", patterns[1], "--freeze", patterns[2]});
+  const std::string row = rows_of(run_maki({"inspect", a, frozen}).out)[1];
+  REQUIRE(row.starts_with("freeze "));
+  REQUIRE_THAT(row, ContainsSubstring(patterns[0]) && ContainsSubstring(" bytes)") && !ContainsSubstring(patterns[2]));
+  REQUIRE(nlohmann::json::parse(run_maki({"inspect", a, frozen, "--json"}).out)["runs"][1]["config"]["freeze"] ==
+          nlohmann::json(patterns));
   require_refused(run_maki({"inspect", a, b, "--csv"}), 2, {"--csv", "single"});
   require_refused(run_maki({"inspect", a, "--csv", "--json"}), 2, {"--csv and --json", "use only one of them"});
   require_refused(run_maki({"inspect", a, folder / "none"}), 2, {"none"});

@@ -266,8 +266,12 @@ TEST_CASE("lines are encoded without the carriage returns of Windows") {
   REQUIRE(ids.out == "97 98\n\n99 13 100\n101\n");
 }
 
-TEST_CASE("a Hugging Face directory in the place of a run names maki import") {
+TEST_CASE("a Hugging Face directory in the place of a run or a text names maki import") {
   Directory directory;
+  for (const Arguments& verb :
+       {Arguments{"inspect"}, Arguments{"train", "--out", directory.folder / "new"},
+        Arguments{"eval", directory.folder / "run"}, Arguments{"prepare", "--out", directory.folder / "tokens"}})
+    require_refused(run_maki(verb + Arguments{directory.path}), 2, {"is a model of Hugging Face", "maki import"});
   require_refused(run_maki({"generate", directory.path}), 2,
                   {"is a model of Hugging Face", "maki import " + directory.path});
   require_refused(run_maki({"train", directory.folder / "corpus.txt", "--init-from", directory.path}), 2,

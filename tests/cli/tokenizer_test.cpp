@@ -153,7 +153,7 @@ TEST_CASE("maki tokenizer refuses what it cannot do") {
   const Arguments train = {"tokenizer", "train", folder / "corpus.txt", "--out", folder / "x.json"};
   require_refused(run_maki(train + Arguments{"--vocab-size", "256"}), 2, {"vocab_size", "257"});
   require_refused(run_maki(train + Arguments{"--normalize", "nfd"}), 2, {"normalize", "nfd"});
-  require_refused(run_maki(train + Arguments{"--preset", "baby"}), 2, {"--preset"});
+  require_refused(run_maki(train + Arguments{"--preset", "baby"}), 2, {"--preset", "maki tokenizer train"});
 }
 
 TEST_CASE("runs with byte-pair encoding learn, resume exactly and accept any text") {

@@ -188,21 +188,21 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
-  const Arguments model = {
-      "--model",      "--task",         "--attention",     "--share-vocabulary", "--n-layer",      "--n-head",
-      "--n-embd",     "--block-size",   "--bias",          "--tie-weights",      "--activation",   "--norm-order",
-      "--norm",       "--positions",    "--position-base", "--memory",           "--ngram-orders", "--ngram-rows",
-      "--qk-norm",    "--conv-width",   "--ffn-width",     "--norm-epsilon",     "--ngram-prior",  "--lora-rank",
-      "--lora-alpha", "--lora-targets", "--seed",          "--threads",          "--n-kv-head"};
+  const Arguments model = {"--model",        "--task",       "--attention",  "--n-layer",       "--n-head",
+                           "--n-embd",       "--block-size", "--bias",       "--tie-weights",   "--activation",
+                           "--norm-order",   "--norm",       "--positions",  "--position-base", "--memory",
+                           "--ngram-orders", "--ngram-rows", "--qk-norm",    "--conv-width",    "--ffn-width",
+                           "--norm-epsilon", "--lora-rank",  "--lora-alpha", "--lora-targets",  "--seed",
+                           "--threads",      "--n-kv-head"};
   struct Verb {
     Arguments path, more;
   };
   const std::vector<Verb> verbs = {
       {{"bench"},
        {"--dropout", "--dtype", "--precision", "--batch-size", "--grad-accum", "--label-smoothing", "--optimizer",
-        "--momentum", "--nesterov", "--recompute-blocks", "--vocab-size"}},
+        "--momentum", "--nesterov", "--recompute-blocks", "--vocab-size", "--share-vocabulary", "--ngram-prior"}},
       {{"bench", "generate"}, {"--dtype", "--vocab-size"}},
-      {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
+      {{"gradcheck"}, {"--dropout", "--label-smoothing", "--share-vocabulary", "--ngram-prior"}}};
   for (const auto& [path, more] : verbs) {
     const Arguments used = model + more;
     const std::string help = run_maki(path + Arguments{"--help"}).out;

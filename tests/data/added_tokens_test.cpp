@@ -106,6 +106,23 @@ TEST_CASE("special tokens that a normal form changes are found") {
   }
 }
 
+TEST_CASE("of many added tokens that begin at one place, the longest is found, and of one normal form the first") {
+  json many = json::array();
+  for (int i = 0; i < 1200; ++i)
+    many.push_back({{"id", 256 + i}, {"content", fmt::format("<{}", i)}, {"special", true}});
+  const auto tokenizer = with_added(many);
+  for (int i = 0; i < 1200; ++i) {
+    const Ids ids = tokenizer->encode_with_specials(fmt::format("<{}x", i));
+    REQUIRE((ids.size() == 2 && ids[0] == 256 + i));
+  }
+  for (const auto& [first, second] : {std::pair{"<a>", "<ａ>"}, {"<ａ>", "<a>"}}) {
+    json other = added_token(second, true, {"normalized"});
+    other["id"] = 257;
+    const auto normal = with_added(json::array({added_token(first, true, {"normalized"}), other}), {{"type", "NFKC"}});
+    REQUIRE(normal->encode_with_specials("<a><ａ>") == Ids{256, 256});
+  }
+}
+
 TEST_CASE("flags of added tokens are saved") {
   const auto usual = with_added(json::array({added_token("<x>", true)}));
   REQUIRE(usual->save().starts_with("maki bpe tokenizer 1\n"));

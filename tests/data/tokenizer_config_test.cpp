@@ -87,6 +87,19 @@ TEST_CASE("a role of an ordinary token is written, and read, by the name that th
   }
 }
 
+TEST_CASE("other special tokens are those of both files, in their order, each once") {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", chat_vocabulary().dump());
+  const json config = {{"eos_token", "<|im_end|>"},
+                       {"additional_special_tokens", {"<|im_end|>", "Ċ", "<|endoftext|>", "Ċ"}}};
+  folder.write("tokenizer_config.json", config.dump());
+  folder.write("special_tokens_map.json",
+               json{{"additional_special_tokens", {"<|endoftext|>", "<|im_start|>"}}}.dump());
+  const auto tokenizer = read_tokenizer(folder.path());
+  REQUIRE(tokenizer->use().additional == Ids{258, '\n', 256, 257});
+  REQUIRE(tokenizer->ends() == Ids{258});
+}
+
 TEST_CASE("several chat templates, and one in a file of its own") {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", chat_vocabulary().dump());

@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
+#include <sys/stat.h>
 
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
+#include "data/tokenizer/special_text.h"
 #include "data/tokenizer/vocabulary_text.h"
 #include "tests/data/allocations.h"
 #include "tests/data/bpe_fixture.h"
@@ -168,16 +170,55 @@ TEST_CASE("a .tiktoken file with as many ranks as a published one cuts texts as 
   }
 }
 
-TEST_CASE("the saved form of any tokenizer is a tokenizer file, and a directory is searched for one") {
+TEST_CASE("the saved form of any tokenizer is a tokenizer file, and the first for which a directory is searched") {
   const TemporaryFolder folder;
+  folder.write("vocab.json", "is not read");
   for (const char* const kind : {"char", "byte", "word", "bpe"}) {
     const auto tokenizer = make_tokenizer(kind, "the cat the cat");
     folder.write("maki-tokenizer", tokenizer->save());
     REQUIRE(read_tokenizer(folder / "maki-tokenizer")->hash() == tokenizer->hash());
     REQUIRE(read_tokenizer(folder.path())->hash() == tokenizer->hash());
   }
-  folder.write("tokenizer.json", small_tokenizer_json().dump());
-  REQUIRE(read_tokenizer(folder.path())->vocab_size() == 262);
+}
+
+TEST_CASE("a saved tokenizer and a tokenizer.json in one directory are the same, or both are refused") {
+  const TemporaryFolder folder;
+  const auto refused = [&] {
+    require_refused([&] { read_tokenizer(folder.path()); },
+                    {folder.path(), "maki-tokenizer and tokenizer.json must be the same", "name the file"});
+  };
+  std::vector<std::shared_ptr<const Tokenizer>> tokenizers = {
+      make_tokenizer("byte", ""), fixture_tokenizer(),
+      make_tokenizer("bpe", "the cat the cat", {.vocab_size = 262, .normalization = Normalization::nfc})};
+  tokenizers.push_back(finding_specials(*tokenizers[1]));  // which a tokenizer.json does not say
+  for (const auto& tokenizer : tokenizers) {
+    folder.write("maki-tokenizer", tokenizer->save());
+    json document = json::parse(tokenizer_json(*tokenizer));
+    folder.write("tokenizer.json", document.dump());
+    REQUIRE(read_tokenizer(folder.path())->hash() == tokenizer->hash());
+    document["added_tokens"].push_back({{"id", tokenizer->vocab_size()}, {"content", "<pad>"}});
+    folder.write("tokenizer.json", document.dump());
+    refused();
+    REQUIRE(read_tokenizer(folder / "tokenizer.json")->vocab_size() == tokenizer->vocab_size() + 1);
+    REQUIRE(read_tokenizer(folder / "maki-tokenizer")->hash() == tokenizer->hash());
+  }
+  const auto characters = make_tokenizer("char", "ab");
+  folder.write("maki-tokenizer", characters->save());
+  refused();
+  folder.write("tokenizer.json", R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}}})");
+  REQUIRE(read_tokenizer(folder.path())->hash() == characters->hash());
+}
+
+TEST_CASE("a pipe among the files of a tokenizer is not waited for") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& name) {
+    REQUIRE(mkfifo((folder / name).c_str(), 0600) == 0);
+    require_refused([&] { read_tokenizer(folder.path()); }, {name + ": is not a regular file"});
+  };
+  refused("small.tiktoken");
+  write_vocabulary(folder, *fixture_tokenizer(), "vocab.json", "merges.txt");
+  std::filesystem::remove(folder / "merges.txt");
+  refused("merges.txt");
 }
 
 TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {

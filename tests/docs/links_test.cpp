@@ -63,7 +63,7 @@ std::set<std::string> anchors_of(const fs::path& page) {
 std::vector<fs::path> documents() {
   const fs::path root = MAKI_SOURCE_DIR;
   std::vector<fs::path> pages;
-  for (const fs::path& folder : {root, root / "docs", root / "docs/decisions"}) {
+  for (const fs::path& folder : {root, root / "docs", root / "docs/api", root / "docs/decisions"}) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() == ".md") pages.push_back(entry.path());
     }

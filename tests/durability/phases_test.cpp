@@ -148,3 +148,19 @@ TEST_CASE("a new run starts with the weights of another, and is itself exact") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "none"));
   require_ok(start("same", {"--n-embd", "16", "--max-steps", "1"}));
 }
+
+TEST_CASE("what is said of a schedule is true of its last phase, and of a warmup that goes on beyond its end") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Finished begun = require_ok(run_maki(
+      Arguments{"train", corpus, "--out", run, "--max-steps", "20", "--warmup-steps", "24", "--lr-decay-steps", "10"} +
+      without("--warmup-steps", without("--lr-decay-steps", kSmall)) + kHabit));
+  REQUIRE(contains(begun.err, "the warmup of 24 steps does not end within 20 steps: the learning rate stays below"));
+  REQUIRE_FALSE(contains(begun.err, "the schedule ends"));
+  REQUIRE_FALSE(contains(resumed(run, {}).err, "the learning rate stays at"));
+  const Finished longer = require_ok(resumed(run, {"--max-steps", "28"}));
+  REQUIRE(contains(longer.err, "the schedule ends at step 24; after that"));
+  REQUIRE_FALSE(contains(longer.err, "the warmup of"));
+  const Finished again = require_ok(resumed(run, {"--max-steps", "32", "--rewarm", "--warmup-steps", "10"}));
+  REQUIRE(contains(again.err, "the warmup of 10 steps does not end within 4 steps"));
+}

@@ -151,3 +151,16 @@ TEST_CASE("matrices and vectors follow rules of their own") {
   REQUIRE(moments[1].values.at(4) == Approx(0.01));    // row_norm
   REQUIRE(moments[2].values.at(0) == Approx(0.001));   // exp_avg_sq
 }
+
+TEST_CASE("a parameter without elements is updated, and has moments without elements") {
+  ParameterStore store;
+  store.add("matrix", {2, 3}, init::constant(1), {}, 1);
+  store.add("empty", {0}, init::constant(1));
+  store.add("vector", {3}, init::constant(1));
+  store.seal();
+  Muon optimizer(store, MuonOptions{});
+  for (float& g : store.gradients().values<float>()) g = 2;
+  REQUIRE_NOTHROW(optimizer.step(0.1));
+  REQUIRE(store.find("matrix").value().at(5) != 1);
+  REQUIRE(store.find("vector").value().at(2) != 1);
+}

@@ -251,4 +251,20 @@ TEST_CASE("a classifier of other labels takes all from another but its head") {
   Trainer again(config, task, /*initial_values=*/false);
   REQUIRE(written_to_stderr([&] { weights.load(again.store(), task); }).empty());
   REQUIRE(same_bits(again.store().values(), base.store().values()));
+  // A new head that is not trained would stay random.
+  Config adapted = config, frozen = config;
+  adapted.lora_rank = 2;
+  frozen.freeze = {"classifier.*"};
+  for (const auto& [with, refusal] :
+       {std::pair{adapted,
+                  "lora_rank: the labels of this text need a new last layer, which adapters do not train; omit "
+                  "--lora-rank"},
+        {frozen,
+         "freeze: the labels of this text need a new last layer, which must be trained; omit --freeze, or use other "
+         "patterns"}}) {
+    const ClassifyTask other(with, small_data(with, "never")), equal(with, small_data(with));
+    Trainer tuned(with, other), same(with, equal);
+    REQUIRE_THROWS_WITH(weights.load(tuned.store(), other), refusal);
+    REQUIRE_NOTHROW(weights.load(same.store(), equal));
+  }
 }

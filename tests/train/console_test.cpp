@@ -182,6 +182,8 @@ TEST_CASE("the end of a run is said with its best checkpoint, and how that compa
                                        "best validation loss 2.2500, 0.5625 per character, at step 80\n"
                                        "the model is 0.2500 above counting alone (2.0000): an n-gram count predicts "
                                        "this text at least as well\n");
+  for (const double equal : {2.0, 2.00004, 1.99996})
+    REQUIRE(ended(80, equal, 1, 2).ends_with("the model is as good as counting alone (2.0000)\n"));
 }
 
 TEST_CASE("interruptions, overfitting, samples, notes and a new length are said as they happen") {

@@ -1,8 +1,11 @@
 // What counting n-grams alone reaches: measured before a run, recorded once, compared with at its end, and without
 // influence on the run.
+#include "data/io/utf8.h"
 #include "data/ngram/ngram_model.h"
 #include "tests/metrics_lines.h"
 #include "tests/train/captured_run.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/tasks.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -125,6 +128,34 @@ TEST_CASE("without a validation text nothing is counted") {
   CapturedRun run(config, letters());
   REQUIRE_FALSE(contains(run.go_on(0, 10), "counting"));
   REQUIRE(counting_lines(run).empty());
+}
+
+TEST_CASE("the characters that are counted are those of the text: not normalized, and without what ends documents") {
+  Corpus documents, accents;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    documents.documents.push_back(documents.text.size());
+    documents.text += seeded_text(20, "ab", i);
+    accents.text += "e\u0301a";
+  }
+  Config pairs = few_steps(), composed = few_steps();
+  pairs.tokenizer = "bpe";
+  pairs.vocab_size = 260;
+  composed.normalize = "nfc";
+  for (const auto& [config, text] : {std::pair{pairs, documents}, {composed, accents}}) {
+    Corpus corpus = text;
+    corpus.characters = count_code_points(corpus.text);
+    const std::unique_ptr<Task> task = make_task(config, corpus, {});
+    const Dataset& data = task->as_language_model()->dataset();
+    const CountingReport counted = task->counting({}).value();
+    const std::int64_t characters = count_code_points(split_text(corpus, config.val_fraction).val);
+    const double per_character =
+        counted.val_loss * static_cast<double>(data.val.size()) / static_cast<double>(characters);
+    REQUIRE(counted.nats_per_character == Approx(per_character));
+    const auto eval = make_eval_task(config, corpus, {data.tokenizer, data.tokenizer}, {.own = true});
+    REQUIRE(eval->as_language_model()->text().characters == characters);
+    if (!corpus.documents.empty())  // also where only the tokens are known
+      REQUIRE(LanguageModelTask(config, data).counting({})->nats_per_character == Approx(per_character));
+  }
 }
 
 TEST_CASE("a session that is stopped while it counts records nothing, and the next one counts") {

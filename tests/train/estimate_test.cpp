@@ -2,6 +2,7 @@
 #include "train/loop/estimate.h"
 
 #include "autograd/core/storage.h"
+#include "autograd/ops.h"
 #include "data/io/os.h"
 #include "tests/train/averaging_model.h"
 #include "tests/train/captured_stderr.h"
@@ -123,6 +124,17 @@ TEST_CASE("what teachers predict is part of the memory of a run, with a prior an
     CHECK(static_cast<double>(need.total()) > 0.8 * taken);
     CHECK(static_cast<double>(need.total()) < 1.3 * taken);
   }
+}
+
+TEST_CASE("logits that learn from teachers are kept whole, and so counted whole") {
+  constexpr std::int64_t kVocabulary = 50'000, kLogits = 16 * 1024 * kVocabulary * 4;
+  Config config = smallest_config();
+  config.batch_size = 16;
+  config.block_size = 1024;
+  const std::int64_t alone = memory_needed(config, kVocabulary).total();
+  config.teacher = {"@counts"};
+  // The logits, their gradient and what is expected, instead of a part of the logits.
+  REQUIRE(memory_needed(config, kVocabulary).total() == alone + 3 * kLogits - kMaxLogitsBytes);
 }
 
 TEST_CASE("each of several ranks needs its part of the moments, and what the tree of its micro-batches holds") {

@@ -109,6 +109,8 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
       {numbers({20240801, 7, 10}, 0).substr(0, 10), "header of 1024 bytes; the file has 10"},
       {numbers({20240520, 1, 10}, 0).substr(0, 12), "header of 1024 bytes; the file has 12"},
       {numbers({20240520, 1, 0}, 0).substr(0, 1022), "header of 1024 bytes; the file has 1022"},
+      {numbers({20240326, 3, 10}, 20),
+       "is a checkpoint of llm.c, not a run or tokens; make a run of it with: maki import"},
   };
   for (const auto& [bytes, words_of_error] : damaged) {
     const std::string path = folder.write("t.bin", bytes);

@@ -15,7 +15,7 @@ using namespace maki::tests;
 TEST_CASE("a GPT-2 in a GGUF file has its sizes, its vocabulary and its weights") {
   const TemporaryFolder folder;
   const LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));
-  REQUIRE(export_model(loaded, "gguf", {.out = folder / "m.gguf"}) == std::vector{folder / "m.gguf"});
+  REQUIRE(export_model(loaded, "gguf", {.out = folder / "m.gguf"}).files == std::vector{folder / "m.gguf"});
   const ReadGguf file(folder / "m.gguf");
   const std::map<std::string, std::string> expected = {
       {"general.architecture", "gpt2"},
@@ -149,6 +149,26 @@ TEST_CASE("f16 and q8_0 apply to matrices, and rows that do not fill blocks stay
     for (const char* const vector : {"blk.0.ffn_down.bias", "output_norm.weight", "position_embd.weight"}) {
       REQUIRE(file.tensors.at(vector).type == 0U);
     }
+  }
+}
+
+TEST_CASE("weights of float64 are rounded to float32, which is said, and refused where they are beyond it") {
+  const TemporaryFolder folder;
+  const std::string checkpoint = import_into(hugging_face_fixture("gpt2"), folder / "run");
+  REQUIRE(export_model(LoadedModel(checkpoint), "gguf", {.out = folder / "narrow"}).notes.empty());
+  LoadedModel wide(checkpoint, DType::float64);
+  REQUIRE(export_model(wide, "safetensors", {.out = folder / "wide"}).notes.empty());
+  double& weight = wide.store.values().data<double>()[wide.store.find("wte.weight").offset()];
+  const double before = weight;
+  for (const std::string format : {"gguf", "llm.c"}) {
+    weight = before;
+    REQUIRE(export_model(wide, format, {.out = folder / format}).notes ==
+            std::vector{folder / format + ": has the weights rounded from float64 to float32; `format` hf or maki or "
+                                          "safetensors keeps them"});
+    weight = -1e300;
+    REQUIRE_THAT(error_message<Error>([&] { export_model(wide, format, {.out = folder / "never"}); }),
+                 ContainsSubstring("float32, which cannot hold the weight -1e+300 of wte.weight"));
+    REQUIRE_FALSE(std::filesystem::exists(folder / "never"));
   }
 }
 

@@ -128,6 +128,30 @@ TEST_CASE("what is imported and exported again has the same bytes") {
   }
 }
 
+TEST_CASE("characters are exported with their normalization, and that words are not is said") {
+  const TemporaryFolder folder;
+  const auto exported = [&](const std::string& name, const Tokenizer& tokenizer) {
+    const std::string copy = changed_fixture(folder, "gpt2", "{", "{");
+    write_bytes(copy + "/maki-tokenizer", tokenizer.save());
+    return export_model(LoadedModel(import_into(copy, folder / (name + "-run"))), "hf", {.out = folder / name}).notes;
+  };
+  const auto characters = make_tokenizer("char", "abcdefghijklm", {.normalization = Normalization::nfkc});
+  REQUIRE(exported("characters", *characters).empty());
+  const auto written = nlohmann::json::parse(read_bytes(folder / "characters/tokenizer.json"));
+  REQUIRE(written.at("normalizer") == nlohmann::json{{"type", "NFKC"}});
+  REQUIRE(written.at("model").at("vocab").size() == 13);
+  const LoadedModel again(import_into(folder / "characters", folder / "again"));
+  REQUIRE(again.tokenizer->hash() == characters->hash());
+
+  const std::string none = ": has no tokenizer.json, which cannot express ";
+  REQUIRE(exported("words", *make_tokenizer("word", "ab ab")) ==
+          std::vector{folder / "words" + none + "a vocabulary of words; only maki reads maki-tokenizer"});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "words/tokenizer.json"));
+  const auto ending = make_tokenizer("char", "abcdefghijklm");
+  ending->set_use({.ends = {3}});
+  REQUIRE_THAT(exported("ending", *ending).at(0), ContainsSubstring(none + "characters that begin or end a text"));
+}
+
 TEST_CASE("an old file of GPT-2 is read: no prefix, stored masks and head, padded vocabulary") {
   const TemporaryFolder folder;
   const ForeignModel model = open_foreign_model(hugging_face_fixture("gpt2-old"));

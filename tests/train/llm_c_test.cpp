@@ -1,5 +1,6 @@
 // Checkpoints of llm.c (tests/fixtures/make_llm_c.py), read and written.
 #include <cstring>
+#include <sys/stat.h>
 
 #include "data/io/error.h"
 #include "tests/catch.h"
@@ -56,11 +57,16 @@ TEST_CASE("a tokenizer has no more ids than a checkpoint of llm.c has tokens, wh
 TEST_CASE("what is exported to llm.c has its bytes, and is imported with the tokenizer beside it") {
   const TemporaryFolder folder;
   const LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));
-  const auto written = export_model(loaded, "llm.c", {.out = folder / "model.bin"});
+  const auto written = export_model(loaded, "llm.c", {.out = folder / "model.bin"}).files;
   REQUIRE(written == std::vector{folder / "model.bin.maki-tokenizer", folder / "model.bin"});
   REQUIRE(read_bytes(folder / "model.bin") == read_bytes(kFixture));
   const LoadedModel again(import_into(folder / "model.bin", folder / "again"));
   REQUIRE(again.state.config.init_from == loaded.state.config.init_from);  // the hash of all weights
+  const std::string beside = folder / "model.bin.maki-tokenizer";
+  std::filesystem::remove(beside);
+  REQUIRE(mkfifo(beside.c_str(), 0600) == 0);
+  REQUIRE_THAT(error_message<CorpusError>([&] { import_into(folder / "model.bin", folder / "never"); }),
+               ContainsSubstring(beside + ": is not a regular file"));
 }
 
 TEST_CASE("bfloat16 in a checkpoint of llm.c is read exactly") {
@@ -82,7 +88,7 @@ TEST_CASE("a damaged checkpoint of llm.c is refused") {
     return error_message<CheckpointError>([&] { open_foreign_model(folder / "m.bin"); });
   };
   REQUIRE(said(good).empty());
-  REQUIRE_THAT(said(""), ContainsSubstring("too short"));
+  REQUIRE_THAT(said(""), ContainsSubstring("nor a checkpoint of llm.c"));
   REQUIRE_THAT(said(good.substr(0, kHeaderBytes - 1)), ContainsSubstring("too short"));
   REQUIRE_THAT(said(good.substr(0, kHeaderBytes)), ContainsSubstring("too short for the model"));
   REQUIRE_THAT(said(good.substr(0, good.size() - 1)), ContainsSubstring("too short for the model"));
@@ -92,7 +98,7 @@ TEST_CASE("a damaged checkpoint of llm.c is refused") {
     std::int32_t value;
     const char* words;
   };
-  const std::vector<Row> rows = {{0, 20240325, "not a checkpoint of llm.c"},
+  const std::vector<Row> rows = {{0, 20240325, "neither a directory of Hugging Face nor a checkpoint of llm.c"},
                                  {1, 4, "must have version 3 (float32) or 5 (bfloat16); got 4"},
                                  {1, 5, "according to its header"},
                                  {2, 0, "maxT must be from 1"},

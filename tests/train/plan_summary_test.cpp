@@ -25,7 +25,8 @@ TEST_CASE("a plan is shown in one line: the model, what it learns from, and how 
   REQUIRE(plan_summary(plan) == PlanText{"plan   1 layer of width 64 on characters: 2,000 steps in about 1m 01s"});
   plan.config.n_layer = 2;
   plan.config.tokenizer = "bpe";
-  plan.config.vocab_size = 1024;
+  plan.config.vocab_size = 4096;
+  plan.vocabulary = 1024;  // the text has no more
   plan.config.ngram_prior = 6;
   plan.config.max_steps = 1;
   plan.config.teacher = {"@counts"};

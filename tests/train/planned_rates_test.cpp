@@ -35,6 +35,11 @@ TEST_CASE("weights that have learned already are planned small steps, unless ada
   request.has_weights = true;
   REQUIRE(planned(request).learning_rate == 3e-4);
   REQUIRE(planned(with(request, {{"learning_rate", "0.002"}})).learning_rate == 0.002);
+  REQUIRE(planned(request).muon_lr == config.muon_lr);
+  const Config muon = planned(with(request, {{"optimizer", "muon"}}));
+  REQUIRE(muon.learning_rate == 3e-4);
+  REQUIRE(muon.muon_lr == 0.006);
+  REQUIRE(planned(with(request, {{"optimizer", "muon"}, {"muon_lr", "0.01"}})).muon_lr == 0.01);
   request.config.lora_rank = 2;
   REQUIRE(planned(request).learning_rate == config.learning_rate);
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "tests/threads.h"
 #include "tests/train/made_up_machine.h"
 #include "tests/train/small_data.h"
 #include "train/loop/language_model_task.h"
@@ -160,6 +161,37 @@ TEST_CASE("other models get the parts of a block that they have, the optimizer o
   REQUIRE(odd.positions == Positions::learned);
 }
 
+TEST_CASE("an optimizer whose learning rate is not known needs one, as the plans of texts do") {
+  const Given sgd = {{"optimizer", "sgd"}}, with_rate = {{"optimizer", "sgd"}, {"learning_rate", "0.5"}};
+  const char* const refusal = "plan: knows no learning rate for sgd; add `learning_rate`";
+  REQUIRE_THROWS_WITH(choose_size(request_of("encoder", "masked", sgd), {.bytes = 1000}), refusal);
+  REQUIRE(choose_size(request_of("encoder", "masked", with_rate), {.bytes = 1000}).config.learning_rate == 0.5);
+  const PlanRequest request = decided_request(60);
+  const Dataset data = dataset_of(seeded_text(4000, "abcdef"), request.config);
+  const LanguageModelTask task(request.config, data);
+  Machine machine;
+  REQUIRE_THROWS_WITH(plan_length(with(request, sgd), task, machine), refusal);
+  REQUIRE(plan_length(with(request, with_rate), task, machine).config.learning_rate == 0.5);
+}
+
+TEST_CASE("the context of a short text leaves both of its parts a window") {
+  const auto context = [](std::int64_t characters, const Given& given = {}) {
+    PlanRequest request = request_of("encoder", "masked", given);
+    const Corpus corpus = corpus_of(seeded_text(static_cast<std::size_t>(characters), "ab"));
+    request.config = choose_size(request, data_facts(corpus, request.config)).config;
+    make_task(request.config, corpus, {});  // throws if there is none
+    return request.config.block_size;
+  };
+  REQUIRE(context(527) == 32);  // 53 characters are for validation
+  REQUIRE(context(640) == 32);
+  REQUIRE(context(650) == 64);
+  REQUIRE(context(527, {{"val_fraction", "0"}}) == 64);
+  REQUIRE(context(527, {{"val_fraction", "0.9"}}) == 32);
+  REQUIRE(context(527, {{"block_size", "50"}}) == 50);
+  REQUIRE(context(1000, {{"tokenizer", "bpe"}}) < 64);
+  REQUIRE(context(200'000) == 128);
+}
+
 TEST_CASE("what the user has given of other models stays as it is") {
   const Given given = {
       {"n_layer", "3"},        {"n_embd", "96"},      {"batch_size", "7"},       {"tokenizer", "byte"},
@@ -239,6 +271,8 @@ TEST_CASE("facts of lines: the longest column, and words where hardly any is new
   facts = data_facts(corpus_of("a plain text"), masked);
   REQUIRE(facts.bytes == 12);
   REQUIRE(facts.lines == 0);
+  REQUIRE(facts.fewest_tokens.value() == 1);
+  REQUIRE_FALSE(data_facts(corpus_of(std::string(200'000, 'a')), masked).fewest_tokens.has_value());
 }
 
 TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
@@ -332,4 +366,29 @@ TEST_CASE("the plan of a run whose model is decided has time for counting all of
   }
   const MaskedTask masked(without.config, std::make_shared<const Dataset>(data));
   REQUIRE(seconds(with_counting, masked) == seconds(without, masked));
+}
+
+TEST_CASE("the plan of a run whose model is decided has time and memory for its teachers") {
+  const ThreadsScope scope(2);
+  Machine machine(1e6);
+  const PlanRequest request = decided_request(1e6);
+  const Dataset data = dataset_of(seeded_text(4000, "abcdef"), request.config);
+  const LanguageModelTask task(request.config, data);
+  const double seconds = 300 * plan_length(request, task, machine).step.seconds;
+  const auto planned = [&](const std::vector<std::string>& teachers) {
+    PlanRequest taught = decided_request(seconds);
+    taught.config.teacher = teachers;
+    return plan_length(taught, task, machine);
+  };
+  const Plan alone = planned({}), own = planned({"@own:100"}), more = planned({"@own:150"}),
+             counts = planned({"@counts"});
+  REQUIRE(own.step.seconds == alone.step.seconds);
+  REQUIRE(own.seconds <= seconds);
+  REQUIRE(own.seconds > 0.9 * seconds);
+  // 50 steps fewer, each of which would have taken a tenth longer than those of a teacher; and evaluations.
+  REQUIRE(static_cast<double>(own.config.max_steps - more.config.max_steps) == Approx(50 / 1.1).epsilon(0.2));
+  // Two passes of 47 steps.
+  REQUIRE(4 * counts.config.max_steps < 3 * alone.config.max_steps);
+  REQUIRE(counts.memory_bytes > alone.memory_bytes);
+  REQUIRE_THROWS_WITH(planned({"@own:400"}), ContainsSubstring("minutes: the teachers alone take about"));
 }

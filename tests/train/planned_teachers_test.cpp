@@ -92,3 +92,15 @@ TEST_CASE("a plan leaves teachers to the user, and has none where nothing is gai
   for (const std::int64_t characters : {200, 30'000, 200'000'000})  // by heart, very short, hardly read once
     REQUIRE_FALSE(has_teacher(plan_of(request_for(characters, hour))));
 }
+
+TEST_CASE("a teacher that the user names allows no more passes than the plan's own") {
+  const ThreadsScope scope(2);
+  const PlanRequest request = request_for(1'000'000, 36'000);
+  const auto named = [&](std::map<std::string, std::string> given) {
+    given["teacher"] = "@counts";
+    return plan_of(with(request, given));
+  };
+  REQUIRE(named({}).config.max_steps == plan_of(request).config.max_steps);
+  // Without a prior, plans have no teacher.
+  REQUIRE(named(kNoPrior).passes <= 20.01);
+}

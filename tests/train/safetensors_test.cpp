@@ -8,6 +8,7 @@
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/train/imported.h"
+#include "tests/train/small_loaded.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -293,6 +294,21 @@ TEST_CASE("a file with any one byte changed is read or rejected") {
     }
   }
   REQUIRE(accepted > 54);  // those of the data at least, and of names
+}
+
+TEST_CASE("an export of the weights says which parts of the model it lacks") {
+  const TemporaryFolder folder;
+  const auto notes = [&](const std::string& name) {
+    return export_model(LoadedModel(golden_checkpoint(name)), "safetensors", {.out = folder / name}).notes;
+  };
+  REQUIRE(notes("gpt").empty());
+  for (const auto& [name, part] :
+       std::vector<std::pair<std::string, std::string>>{{"ngrams", "the n-gram counts of its prior"},
+                                                        {"seq2seq", "the vocabulary of its sources"},
+                                                        {"classify", "the labels of its classes"}}) {
+    REQUIRE(notes(name) == std::vector{folder / name + ": has the weights of the model, but not " + part +
+                                       "; `format` maki keeps all of it"});
+  }
 }
 
 TEST_CASE("two tensors of one name are not written") {

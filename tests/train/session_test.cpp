@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include "data/io/error.h"
 #include "tests/train/session_run.h"
@@ -53,6 +54,29 @@ TEST_CASE("a run that was interrupted during its last sample writes that when it
   REQUIRE_FALSE(contains(run.go_on(40, 40), "training loss"));  // which was measured before
   const MetricsFile metrics(run.directory.metrics_file(), 40);
   REQUIRE(metrics.has_sample(40));
+  REQUIRE(is_finished(run.config, run.directory, 40));
+}
+
+TEST_CASE("a run that was killed after its last evaluation gets its sample and its end when it is resumed") {
+  SessionRun run;
+  run.config.sample_interval = 20;
+  run.go_on(0, 40);
+  const std::string file = run.directory.metrics_file();
+  std::string kept;
+  std::istringstream lines(read_bytes(file));
+  for (std::string line; std::getline(lines, line);) {
+    const bool lost = line.starts_with(R"({"kind":"sample","step":40)") || line.starts_with(R"({"kind":"end")");
+    if (!lost) kept += line + "\n";
+  }
+  write_bytes(file, kept);
+  MetricsFile(file, 40).on_remark({Remark::Kind::session, 0, "of the session that was killed"});
+  REQUIRE_FALSE(is_finished(run.config, run.directory, 40));
+  REQUIRE_FALSE(contains(run.go_on(40, 40), "training loss"));  // which was measured before
+  const MetricsFile metrics(file, 40);
+  REQUIRE(metrics.has_sample(40));
+  REQUIRE(metrics.history().remarks().back().text == "finished");
+  REQUIRE(is_finished(run.config, run.directory, 40));
+  run.measured({{40, 0.5}});  // without remarks, as files of older versions are
   REQUIRE(is_finished(run.config, run.directory, 40));
 }
 

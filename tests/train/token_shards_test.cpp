@@ -240,3 +240,21 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
   REQUIRE_THAT(error_message<Error>([] { prepared_corpus({}); }),
                ContainsSubstring("must name at least one file") && ContainsSubstring("got none"));
 }
+
+TEST_CASE("a directory with a model of Hugging Face is no corpus, alone or beside a text", "[token_shards_test]") {
+  const TemporaryFolder folder;
+  const std::string hf = folder / "hf", text = folder.write("text", "a text");
+  folder.write("hf/config.json", "{}");
+  REQUIRE_FALSE(prepared_corpus({hf}));
+  for (const std::string weights : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"}) {
+    const std::string file = folder.write("hf/" + weights, "x");
+    for (const std::vector<std::string>& sources : {{hf}, std::vector{text, hf}}) {
+      REQUIRE(error_message<Error>([&] { prepared_corpus(sources); }) ==
+              hf + ": is a model of Hugging Face, not a run or a text; make a run of it with: maki import " + hf);
+    }
+    std::filesystem::remove(file);
+  }
+  folder.write("hf/model.safetensors", "x");
+  for (const char* const name : {"hf/train.bin", "hf/val.bin"}) folder.write(name, nanogpt_file({1, 2}));
+  REQUIRE(prepared_corpus({hf}));
+}

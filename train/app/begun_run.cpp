@@ -23,7 +23,7 @@ bool is_finished(const Config& config, const RunDirectory& run, std::int64_t ste
   if (step < config.max_steps) return false;
   if (step > config.max_steps) return true;
   const MetricsFile metrics(run.metrics_file(), step);
-  return metrics.has_eval(step) && !metrics.history().was_interrupted();
+  return metrics.has_eval(step) && metrics.history().is_complete();
 }
 
 }  // namespace maki

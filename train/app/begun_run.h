@@ -15,7 +15,7 @@ void clear_up(const RunDirectory& run);
 void write_config(const RunDirectory& run, const Config& config);
 
 /// Whether the run has nothing left to do after `step`. One that was ended between its last save and its last
-/// evaluation still has to do that evaluation, and one that was interrupted then its last sample.
+/// evaluation still has to do that evaluation, and one that was interrupted or killed then its last sample and its end.
 bool is_finished(const Config& config, const RunDirectory& run, std::int64_t step);
 
 }  // namespace maki

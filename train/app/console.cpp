@@ -1,6 +1,7 @@
 #include "train/app/console.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -183,12 +184,14 @@ void Console::on_best(std::int64_t step, double loss, double share) {
     progress_.print_line(fmt::format(
         "training did not lower the validation loss: it was {:.4f} at step 0, with random weights", *first));
   if (!counting_loss_) return;
+  constexpr double kShown = 0.00005;  // less is 0.0000
   const double below = *counting_loss_ - loss;
   progress_.print_line(
-      below > 0 ? fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, *counting_loss_)
-                : fmt::format("the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text "
-                              "at least as well",
-                              -below, *counting_loss_));
+      std::abs(below) < kShown ? fmt::format("the model is as good as counting alone ({:.4f})", *counting_loss_)
+      : below > 0 ? fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, *counting_loss_)
+                  : fmt::format("the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text "
+                                "at least as well",
+                                -below, *counting_loss_));
 }
 
 }  // namespace maki

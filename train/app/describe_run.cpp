@@ -83,6 +83,26 @@ void announce_reading(const Config& config, bool planned) {
 
 namespace {
 
+// The step from which on the learning rate stays as it is. A warmup continues beyond the end of a schedule.
+std::int64_t schedule_end(const Phase& phase) { return std::max(phase.end, phase.start + phase.warmup_steps); }
+
+// What is unusual about the learning rate of the last steps.
+void describe_schedule(const Config& config, bool resumed) {
+  const Phase phase = last_phase(config);
+  const std::int64_t steps = config.max_steps - phase.start;
+  if (phase.warmup_steps > steps && steps > 0) {
+    say(fmt::format(
+        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; lower --warmup-steps",
+        pluralize(phase.warmup_steps, "step"), pluralize(steps, "step"), phase.learning_rate));
+  }
+  if (!schedule_ends(config) || config.max_steps <= schedule_end(phase)) return;
+  say(fmt::format(
+      "the schedule ends at step {}; after that the learning rate stays at {}{}", with_separators(schedule_end(phase)),
+      phase.min_lr,
+      resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
+              : ""));
+}
+
 // How the steps of a run are divided among ranks.
 void describe_ranks(const Config& config) {
   if (ranks().size() == 1) return;
@@ -128,19 +148,7 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
   if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");
   }
-  if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
-    say(fmt::format(
-        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; lower --warmup-steps",
-        pluralize(config.warmup_steps, "step"), pluralize(config.max_steps, "step"), config.learning_rate));
-  }
-  if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
-    const Phase phase = last_phase(config);
-    say(fmt::format(
-        "the schedule ends at step {}; after that the learning rate stays at {}{}", with_separators(phase.end),
-        phase.min_lr,
-        resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
-                : ""));
-  }
+  describe_schedule(config, resumed);
   return model;
 }
 
@@ -154,7 +162,7 @@ void describe_finished_run(const Config& config, const std::string& path, std::i
           ? fmt::format("has {} already, and max_steps is {}", pluralize(step, "step"), config.max_steps)
           : fmt::format("has reached step {} of {}", step, config.max_steps);
   say(fmt::format("{}: {}; continue it with: {}{}", path, reached, extended, schedule_ends(config) ? " --rewarm" : ""));
-  if (schedule_ends(config) && step >= last_phase(config).end) {
+  if (schedule_ends(config) && step >= schedule_end(last_phase(config))) {
     say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
                     last_phase(config).min_lr));
   }

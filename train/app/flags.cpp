@@ -88,17 +88,19 @@ void ConfigFlags::add(Given& given, bool shows_default) {
   }
 }
 
-ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names, bool stored)
+ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names, Unset unset)
     : command_(command) {
-  if (!stored) {
+  if (unset == Unset::preset_or_file) {
     command.add_option("--preset", preset_, "NAME",
                        fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
+  }
+  if (unset == Unset::preset_or_file || unset == Unset::file) {
     command.add_option("--config", config_file_, "FILE", "TOML file that sets options by their names, with _ for -");
   }
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
-    add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})), !stored);
+    add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})), unset != Unset::stored);
     if (names.empty()) command.list_under(field.option(), title_of(field));
   }
   if (!names.empty()) return;

@@ -28,12 +28,20 @@ void check_force(const char* option, const std::string& out, bool force);
 /// The group of train's help with what most runs need.
 inline constexpr const char* kCommonOptions = "Common options";
 
+/// What the values of a verb's fields are, where no option sets them.
+enum class Unset {
+  preset_or_file,  ///< those of --preset and --config, else defaults
+  file,            ///< those of --config, else defaults
+  planned,         ///< chosen by the verb
+  stored,          ///< those of a run, so help shows no defaults
+};
+
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of
-  /// fields (config.h) describes them. For a verb that changes what a run has stored, `stored`, there is no --preset
-  /// and no --config, and help shows no defaults.
-  explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {}, bool stored = false);
+  /// fields (config.h) describes them; and --preset and --config, if they may set what these leave `unset`.
+  explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {},
+                       Unset unset = Unset::preset_or_file);
 
   /// Applies what was given to `config`: the preset, then the file, then the flags; then fill_open_fields() sets what
   /// all of them left open. `default_preset` is used if there was no --preset; empty: no preset. Throws Error for an

@@ -1,10 +1,12 @@
 #include "train/app/initial_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/ranges.h>
 
 #include "data/dataset/labelled.h"
 #include "data/io/error.h"
+#include "nn/low_rank.h"
 #include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/app/progress.h"
@@ -42,9 +44,24 @@ bool InitialWeights::leaves_some(const Config& config, const Task& task) const {
   return config.lora_rank > 0 || !has_labels_of(task);
 }
 
+// A layer of random values that stay as they are would learn nothing.
+void InitialWeights::require_trained_classifier(const ParameterStore& store) const {
+  const bool trained = std::ranges::any_of(store.parameters(), [](const auto& parameter) {
+    return parameter->trainable() && parameter->name().starts_with(kClassifierParameters);
+  });
+  const bool adapted =
+      std::ranges::any_of(store.parameters(), [](const auto& parameter) { return is_adapter(parameter->name()); });
+  check(trained, "{}: the labels of this text need a new last layer, {}", adapted ? "lora_rank" : "freeze",
+        !adapted                       ? "which must be trained; omit --freeze, or use other patterns"
+        : state_.config.lora_rank == 0 ? "which adapters do not train; omit --lora-rank"
+                                       : "which adapters do not train; merge them first with maki export --format "
+                                         "maki, and start with the result");
+}
+
 std::string InitialWeights::load(ParameterStore& store, const Task& task) const {
   const bool same_labels = has_labels_of(task);
   if (!same_labels) {
+    require_trained_classifier(store);
     const auto shown = [](const std::string& saved) {
       return truncate_for_message(fmt::format("{}", fmt::join(load_labels(saved), ", ")));
     };

@@ -28,14 +28,16 @@ class InitialWeights {
   /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the
   /// checkpoint does not have keep their values. So does the classifier if the labels of the task are not those of the
   /// checkpoint, which is said on stderr. Returns the hash of all values of the store, those of new parameters
-  /// included, which the new run records as init_from. Throws CheckpointError if the values are damaged, do not fit the
-  /// store or are not finite; the store must then not be used.
+  /// included, which the new run records as init_from. Throws Error if it is the classifier and is not to be trained,
+  /// and CheckpointError if the values are damaged, do not fit the store or are not finite; the store must then not be
+  /// used.
   std::string load(ParameterStore& store, const Task& task) const;
 
  private:
   bool has_labels_of(const Task& task) const {
     return state_.labels.empty() || task.data_state().labels == state_.labels;
   }
+  void require_trained_classifier(const ParameterStore& store) const;
 
   std::string run_;
   ContainerReader file_;

@@ -39,9 +39,10 @@ double minutes_of(const std::string& text) {
   }
 }
 
-std::string tokens_text(const Config& config) {
-  const TokenizerKind& kind = tokenizer_kind(config.tokenizer);
-  return (kind.has_limit ? with_separators(config.vocab_size) + ' ' : "") + kind.plural;
+// A vocabulary can be smaller than its limit.
+std::string tokens_text(const Plan& plan) {
+  const TokenizerKind& kind = tokenizer_kind(plan.config.tokenizer);
+  return (kind.has_limit ? with_separators(plan.vocabulary) + ' ' : "") + kind.plural;
 }
 
 // How the loss will compare with what counting alone reaches.
@@ -120,7 +121,7 @@ std::vector<std::string> plan_summary(const Plan& plan) {
   const Config& c = plan.config;
   std::vector<std::string> lines = {
       fmt::format("plan   {} of width {} on {}{}: {}{} in about {}{}{}", pluralize(c.n_layer, "layer"), c.n_embd,
-                  tokens_text(c), c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"),
+                  tokens_text(plan), c.ngram_prior > 0 ? " and a count of n-grams" : "", pluralize(c.max_steps, "step"),
                   teachers_text(c), format_duration(plan.seconds),
                   plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
   if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {

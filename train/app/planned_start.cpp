@@ -36,7 +36,7 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
   } else if (options_.init_from.empty()) {
     PlanRequest asked = request(config);
     if (tokenizer) fix_field(asked, "tokenizer");
-    plan_ = choose_size(asked, data_facts(corpus, config));
+    plan_ = choose_size(asked, data_facts(corpus, config, tokenizer));
     config = plan_->config;
   }
   config = divided_among_ranks(config, flags, ranks().size());

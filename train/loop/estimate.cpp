@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "autograd/core/parallel.h"
+#include "autograd/ops.h"
 #include "data/mixing/held_out_expectations.h"
 #include "train/loop/taught_task.h"
 #include "train/loop/team/step_cost.h"
@@ -35,7 +36,12 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const
   // What an update takes was free before.
   need.activations =
       std::max(trainable.model->activation_bytes(c.batch_size, c.block_size), trainable.optimizer->update_bytes());
-  if (!c.teacher.empty()) need.expected = kExpectedCopies * c.batch_size * c.block_size * vocab.target * size;
+  if (!c.teacher.empty()) {
+    const std::int64_t logits = c.batch_size * c.block_size * vocab.target * size;
+    // The model counts its logits as if they were computed in chunks, unless it has a prior; teachers need them whole.
+    const std::int64_t uncounted = c.ngram_prior > 0 ? 0 : std::max<std::int64_t>(0, logits - kMaxLogitsBytes);
+    need.expected = kExpectedCopies * logits + uncounted;
+  }
   need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;
 }

@@ -19,13 +19,18 @@ void ensure_shape(Batch& batch, const Shape& shape) {
   batch.targets = empty(shape, DType::int32);
 }
 
-// Characters of a text, without decoding it as a whole.
-std::int64_t code_points(const Tokenizer& tokenizer, TokenSpan tokens) {
+// Characters of the validation text, without decoding it as a whole. What ends its documents is none of them.
+std::int64_t characters_of_tokens(const Dataset& data) {
   constexpr std::size_t kBlockTokens = 1 << 16;  // per read: few calls, 256 KiB of memory
+  const Tokenizer& tokenizer = *data.tokenizer;
+  const TokenSpan val = data.val;
+  const std::optional<std::int32_t> end = data.documents > 0 ? tokenizer.end_of_text() : std::optional<std::int32_t>();
   std::int64_t count = 0;
-  for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens) {
-    for (const std::int32_t id : tokens.ids(at, kBlockTokens))
+  for (std::size_t at = 0; at < val.size(); at += kBlockTokens) {
+    for (const std::int32_t id : val.ids(at, kBlockTokens)) {
+      if (id == end) continue;
       for (const char byte : tokenizer.bytes(id)) count += is_continuation(byte) ? 0 : 1;
+    }
   }
   return count;
 }
@@ -176,8 +181,8 @@ std::optional<CountingReport> LanguageModelTask::counting(const StopRequest& sto
   const double counted = known ? counted_share_ : model.count(train, stop);
   const NgramLoss loss = known ? prior_->counts().evaluate(val, stop) : model.evaluate(val, stop);
   if (loss.targets == 0 || stop.requested()) return std::nullopt;
-  const double tokens_per_character =
-      static_cast<double>(val.size()) / static_cast<double>(code_points(*dataset_->tokenizer, val));
+  const std::int64_t characters = text_.characters > 0 ? text_.characters : characters_of_tokens(*dataset_);
+  const double tokens_per_character = static_cast<double>(val.size()) / static_cast<double>(characters);
   return CountingReport{.order = model.order(),
                         .val_loss = loss.loss,
                         .nats_per_character = loss.loss * tokens_per_character,

@@ -236,8 +236,8 @@ void Session::count() {
 SessionEnd Session::train() {
   if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.has_eval(trainer_.steps())) {
     report_overfitting(*best, /*ends=*/true);
-    if (!metrics_.history().was_interrupted()) return SessionEnd::already_ended;
-    stopped_early_ = true;  // and only its last sample is missing
+    if (metrics_.history().is_complete()) return SessionEnd::already_ended;
+    stopped_early_ = true;  // and only its last sample or its end is missing
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps(), metrics_.history()); });

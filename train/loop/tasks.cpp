@@ -21,6 +21,12 @@ extern const TaskKind kTranslate, kClassify;
 
 namespace {
 
+// As `maki eval` counts them: those of the text, before it is normalized.
+std::int64_t validation_characters(const Corpus& corpus, const Config& c, const Dataset& data) {
+  if (data.prepared) return data.prepared->facts.val_characters;
+  return count_code_points(split_text(corpus, c.val_fraction, data.tokenizer->normalization()).val);
+}
+
 // Tasks on plain text, LanguageModelTask and MaskedTask, have the same data.
 template <class TextTask>
 std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
@@ -32,7 +38,8 @@ std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const Pai
                      "respect_documents: {} does not say where its documents end; say what a document is, with "
                      "`documents`, `document_separator` or `json_field`, or omit `respect_documents`",
                      fmt::join(corpus.sources, " "));
-  return std::make_unique<TextTask>(c, std::move(data));
+  const std::int64_t characters = validation_characters(corpus, c, *data);
+  return std::make_unique<TextTask>(c, std::move(data), EvalText{.characters = characters});
 }
 
 // A text without a target has no loss, which is no fault of the model.

@@ -62,7 +62,10 @@ void RunHistory::add(const MetricsLine& line) {
          line.number("tokens_per_second").value_or(0), line.number("elapsed_seconds").value_or(elapsed_seconds()));
 }
 
-bool RunHistory::was_interrupted() const { return !remarks_.empty() && remarks_.back().text == Remark::kInterrupted; }
+bool RunHistory::is_complete() const {
+  if (remarks_.empty()) return true;
+  return remarks_.back().kind == Remark::Kind::end && remarks_.back().text != Remark::kInterrupted;
+}
 
 double RunHistory::elapsed_seconds() const { return steps_.empty() ? 0 : steps_.back().elapsed_seconds; }
 

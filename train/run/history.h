@@ -56,7 +56,9 @@ class RunHistory final : public SessionListener {
   /// The evaluations that have a validation loss. Of one that covers the whole text, this is the loss over the share
   /// that the other evaluations cover.
   std::vector<EvalPoint> validations() const;
-  bool was_interrupted() const;    ///< whether the last remark says so of a session
+  /// Whether the last session has ended and was not interrupted; true as well without remarks, which files of older
+  /// versions do not have.
+  bool is_complete() const;
   double elapsed_seconds() const;  ///< of training, over all sessions, up to the last line about training
 
  private:

@@ -13,6 +13,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/shell_quote.h"
+#include "data/text/directory.h"
 #include "train/run/config/config.h"
 #include "train/run/container.h"
 
@@ -218,9 +219,7 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
   }
   for (;;) {
     const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
-    check(!candidates.empty() || !file_exists(run_or_file + "/config.json"),
-          "{}: is a model of Hugging Face, not a run; make a run of it with: maki import {}", run_or_file,
-          shell_quote(run_or_file));
+    if (candidates.empty()) refuse_hugging_face(run_or_file);
     check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
     const std::size_t notes_before = notes.size();
     try {

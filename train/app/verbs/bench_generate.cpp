@@ -23,7 +23,8 @@ namespace {
 
 struct BenchGenerateOptions {
   explicit BenchGenerateOptions(const Command& command)
-      : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
+      : model(command, model_fields_and({"seed", "threads"},
+                                        {"tokenizer", "vocab_size", "normalize", "ngram_prior", "share_vocabulary"})) {}
   WorkloadOptions model;
   std::int64_t windows = 0;
   std::string weights = kTrainedWeights;
@@ -101,6 +102,9 @@ int bench_generate(const BenchGenerateOptions& o) {
   const Workload workload = o.model.workload(/*trains=*/false);
   check(!task_rule(workload.config).reads_source(),
         "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
+  check(workload.config.ngram_prior == 0,
+        "ngram_prior: must be 0, because a benchmark has no text to count; got {}; change it in the file of --config",
+        workload.config.ngram_prior);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload, weights);
   bench.fill_context();

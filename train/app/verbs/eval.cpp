@@ -27,7 +27,7 @@ namespace {
 
 struct EvalOptions {
   explicit EvalOptions(const Command& its_command)
-      : command(its_command), text_fields(its_command, reading_fields(), /*stored=*/true) {}
+      : command(its_command), text_fields(its_command, reading_fields(), Unset::stored) {}
   Command command;
   ConfigFlags text_fields;  // how the text is read
   ReadingOptions reading;

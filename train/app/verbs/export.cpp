@@ -6,6 +6,7 @@
 #include "train/app/flags.h"
 #include "train/app/reading.h"
 #include "train/app/report.h"
+#include "train/app/spelling.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/model_formats.h"
 
@@ -21,10 +22,11 @@ struct ExportVerbOptions {
 int export_run(ExportVerbOptions& o) {
   o.options.out.inputs = o.reading.inputs();
   const LoadedModel model = o.reading.open();
-  const std::vector<std::string> written = export_model(model, o.format, o.options);
+  const Exported exported = export_model(model, o.format, o.options);
+  print_messages(exported.notes);
   Report report;
-  report.add("checkpoint", model.path).add("format", o.format).add("files", written);
-  for (const std::string& path : written) report.text(escape_unprintable(path));
+  report.add("checkpoint", model.path).add("format", o.format).add("files", exported.files);
+  for (const std::string& path : exported.files) report.text(escape_unprintable(path));
   report.print(o.reading.json, /*indent=*/-1);
   return 0;
 }

@@ -4,8 +4,10 @@
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
+#include "data/tokenizer/byte_tokenizer.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
+#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/import_run.h"
@@ -34,7 +36,10 @@ Imported import_to_default(const ForeignModel& model, const Tokenizer& tokenizer
 
 int import_model(ImportOptions& o) {
   check_force("--out", o.out, o.force);
-  const OutputPath out(o.out, o.force, {o.path});
+  OutputPath out(o.out, o.force, {o.path});
+  if (!o.tokenizer.empty() && o.tokenizer != kByteTokenizer.name) {
+    for (const std::string& file : inputs_of_tokenizer(o.tokenizer)) out.inputs.push_back(file);
+  }
   if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);
   const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);

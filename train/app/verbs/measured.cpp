@@ -7,6 +7,7 @@
 #include <optional>
 #include <unistd.h>
 
+#include "autograd/core/check.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "train/app/draw/curve.h"
@@ -29,6 +30,14 @@ void print_rows(const std::vector<TableRow>& rows, const std::vector<std::size_t
     line.resize(line.find_last_not_of(' ') + 1);
     print_result(line + "\n");
   }
+}
+
+// Values such as the phases of a planned run would make lines of hundreds of columns.
+void shorten(std::vector<TableRow>& rows) {
+  constexpr std::size_t kMostBytes = 40;  // more than a hash has
+  for (TableRow& row : rows)
+    std::transform(row.begin() + 1, row.end(), row.begin() + 1,
+                   [](const std::string& value) { return truncate_for_message(value, kMostBytes); });
 }
 
 Json to_json(const MeasuredRun& run) {
@@ -95,13 +104,15 @@ std::string measurements_csv(const RunHistory& history) {
 
 void compare_runs(const std::vector<std::string>& paths, bool json) {
   const std::vector<MeasuredRun> runs = read_measured_runs(paths);
-  const Comparison compared = compare(runs, PageLanguage("en"));
+  Comparison compared = compare(runs, PageLanguage("en"));
   if (json) {
     Json all{{"differences", Json::array()}, {"runs", Json::array()}};
     for (const TableRow& row : compared.different) all["differences"].push_back(row.front());
     for (const MeasuredRun& run : runs) all["runs"].push_back(to_json(run));
     return print_result(json_text(all, 2));
   }
+  shorten(compared.different);
+  shorten(compared.equal);
   std::vector<TableRow> rows = compared.different;
   rows.insert(rows.begin(), compared.results.front());  // the paths
   rows.insert(rows.end(), compared.results.begin() + 1, compared.results.end());

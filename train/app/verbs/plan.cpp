@@ -30,7 +30,7 @@ std::vector<std::string> planned_fields() {
 }
 
 struct PlanOptions {
-  explicit PlanOptions(const Command& command) : flags(command, planned_fields()), ranks(command) {}
+  explicit PlanOptions(const Command& command) : flags(command, planned_fields(), Unset::planned), ranks(command) {}
   ConfigFlags flags;
   RankOptions ranks;
   std::vector<std::string> corpus;
@@ -83,7 +83,6 @@ Plan plan_for_data(PlanRequest request, const Corpus& corpus, const std::shared_
 int plan_for_text(const PlanOptions& o) {
   RankStepTimer timer(o.ranks, o.flags);
   const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
-  check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
   Config config;
   config.corpus = o.corpus;
   o.flags.apply(config, "quickstart");

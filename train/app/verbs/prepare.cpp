@@ -1,7 +1,6 @@
 // maki prepare CORPUS… --out FILE [options]
 #include "train/run/convert/prepare.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -22,21 +21,15 @@ namespace {
 
 struct PrepareVerbOptions {
   explicit PrepareVerbOptions(const Command& command)
-      : flags(command, {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator",
-                        "json_field", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+      : flags(command,
+              {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator", "json_field",
+               "invalid_utf8", "encoding", "include", "exclude", "threads"},
+              Unset::file) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out, tokenizer_file, format = "maki";
   bool force = false, special = false, json = false;
 };
-
-// The tokenizer file and the files beside it that it may consist of.
-std::vector<std::string> inputs_of_tokenizer(const std::string& path) {
-  std::vector<std::string> inputs = {path};
-  for (const char* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe"})
-    inputs.push_back((std::filesystem::path(path).parent_path() / name).string());
-  return inputs;
-}
 
 PrepareOptions prepare_options(const PrepareVerbOptions& o) {
   Config config;
@@ -80,7 +73,6 @@ void say_what_was_learned_from(const Prepared& prepared) {
 }
 
 int prepare(const PrepareVerbOptions& o) {
-  check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
   const PrepareOptions options = prepare_options(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
   print_messages(prepared.notes);
@@ -99,8 +91,7 @@ int prepare(const PrepareVerbOptions& o) {
 void add_prepare(const Command& command) {
   const auto o = std::make_shared<PrepareVerbOptions>(command);
   add_corpus_argument(command, o->corpus).require();
-  command.add_option("--out", o->out, "PATH", "token file to write, or directory for the formats nanogpt and llm.c")
-      .require();
+  command.add_option("--out", o->out, "PATH", "token file to write, or directory for every format but maki").require();
   add_force(command, o->force);
   command.add_option(
       "--tokenizer-file", o->tokenizer_file, "PATH",
@@ -108,7 +99,7 @@ void add_prepare(const Command& command) {
       "with merges.txt beside it, or .tiktoken file");
   add_special_option(command, "the text", o->special);
   command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
-                     "format to write (nanogpt and llm.c: train.bin, val.bin and the tokenizer) [maki]");
+                     "format to write (all but maki: train.bin, val.bin and the tokenizer) [maki]");
   command.add_flag("--json", o->json, "print the facts as JSON");
   command.set_action([o] { return prepare(*o); });
 }

@@ -65,8 +65,10 @@ void add_tokenizer_options(const Command& command, std::string& tokenizer, bool&
 
 struct TokenizerTrainOptions {
   explicit TokenizerTrainOptions(const Command& command)
-      : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude",
-                        "document_separator", "json_field", "threads"}) {}
+      : flags(command,
+              {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude", "document_separator",
+               "json_field", "threads"},
+              Unset::file) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out;
@@ -74,7 +76,6 @@ struct TokenizerTrainOptions {
 };
 
 int train_tokenizer(const TokenizerTrainOptions& o) {
-  check(!o.flags.has_preset(), "tokenizer: a preset describes a model and its training; omit --preset");
   Config config;
   o.flags.apply(config, "quickstart");
   config.tokenizer = "bpe";

@@ -37,8 +37,8 @@ void add_train(const Command& command) {
   command.add_option(
       "--minutes", options->minutes, "TIME",
       "learn as much as possible in this time, in minutes unless a unit follows, as in 90s or 1h: whatever no "
-      "option sets is chosen from the text and from measured step times [1, unless an option, a preset or a "
-      "file sets the number of steps]");
+      "option sets is chosen from the text and from measured step times [1, unless there is --preset, --config, "
+      "--max-steps, --epochs or --lr-decay-steps]");
   command.add_flag("--explain", options->explain,
                    "print every value that the plan of a run with a time limit chose, and why");
   command.add_option("--resume", options->resume, "RUN", "resume the run in this directory");

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "data/mixing/held_out_expectations.h"
+#include "train/loop/estimate.h"
 #include "train/loop/plan/planner.h"
 
 namespace maki {
@@ -10,6 +13,8 @@ std::string passes_text(double passes) {
   const std::string number = passes < 100 ? fmt::format("{:.2g}", passes) : fmt::format("{:.0f}", passes);
   return number + (number == "1" ? " pass" : " passes");
 }
+
+std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 9.5 ? 1 : 0); }
 
 double Choices::rate_for_width(std::int64_t n_embd) {
   constexpr double kWidthTimesRate = 0.512, kMaxRate = 8e-3;
@@ -33,6 +38,36 @@ void Choices::record(const std::vector<std::string>& fields, const std::string& 
 void Choices::choose_schedule() {
   if (is_fixed("schedule") && !schedule_ends(plan_.config)) return;
   choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+}
+
+void Choices::require_known_rate(const OptimizerKind& optimizer) const {
+  check(optimizer.adaptive || is_fixed("learning_rate"), "plan: knows no learning rate for {}; add `learning_rate`",
+        optimizer.name);
+}
+
+std::int64_t Choices::memory_bytes(const Config& config, const VocabSizes& vocab, std::int64_t train_tokens) {
+  MemoryNeed need = memory_needed(config, vocab);
+  add_counts(config, train_tokens, need);
+  return need.total();
+}
+
+// Measured with a network of 4 x 64 and at most kParts threads, beyond which counting is not faster.
+double Choices::counted_passes() {
+  constexpr double kCountedPasses = 2;
+  constexpr auto kParts = static_cast<double>(HeldOutExpectations::kParts);
+  return kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
+}
+
+void Choices::add_teachers(double seconds_per_pass) {
+  for (const std::string& teacher : plan_.config.teacher) {
+    if (teacher == kCountingTeacher) teacher_seconds_ += counted_passes() * seconds_per_pass;
+    if (const auto steps = own_teacher_steps(teacher))
+      teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
+  }
+  check(training_seconds() > 0,
+        "minutes: the teachers alone take about {}, and the run may take {}; allow more, or omit `teacher`",
+        seconds_text(teacher_seconds_), seconds_text(request_.seconds));
+  if (!plan_.config.teacher.empty()) seconds_per_step_ *= kTaughtStep;
 }
 
 double Choices::steps_in(double seconds, double seconds_per_step) const {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "data/dataset/dataset.h"
 #include "data/dataset/pairs.h"
 #include "data/dataset/token_file.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/word_tokenizer.h"
 #include "train/loop/plan/text_facts.h"
+#include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/tasks.h"
 
 namespace maki {
@@ -18,6 +20,19 @@ std::int64_t size_of_text(const Corpus& corpus) {
   if (!corpus.prepared) return std::ssize(corpus.text);
   const TokenFileFacts& facts = corpus.prepared->facts;
   return facts.bytes > 0 ? facts.bytes : facts.train_tokens + facts.val_tokens;
+}
+
+// Only a short text is made tokens of before the plan is complete. A document may be shorter than a context.
+std::optional<std::int64_t> fewest_tokens(const Corpus& corpus, const Config& config,
+                                          const std::shared_ptr<const Tokenizer>& tokenizer) {
+  constexpr double kLongPart = 16'384;  // bytes, which are more tokens than any context that a plan chooses
+  const double val = config.val_fraction, shorter = val > 0 ? std::min(val, 1 - val) : 1;
+  const bool is_known = !corpus.prepared || corpus.prepared->tokenizer || tokenizer;
+  if (!is_known || config.respect_documents || shorter * static_cast<double>(size_of_text(corpus)) >= kLongPart)
+    return std::nullopt;
+  const Dataset data =
+      make_dataset(corpus, val, /*block_size=*/0, config.tokenizer, tokenizer, tokenizer_options(config));
+  return static_cast<std::int64_t>(val > 0 ? std::min(data.train.size(), data.val.size()) : data.train.size());
 }
 
 }  // namespace
@@ -30,10 +45,13 @@ std::int64_t DataFacts::most_tokens(const std::string& kind) const {
   return (by_bytes ? longest_bytes : longest_characters) + kSpaceAndEnd;
 }
 
-DataFacts data_facts(const Corpus& corpus, const Config& config) {
+DataFacts data_facts(const Corpus& corpus, const Config& config, const std::shared_ptr<const Tokenizer>& tokenizer) {
   DataFacts facts{.bytes = size_of_text(corpus)};
   const TaskRule& rule = task_rule(config);
-  if (rule.plain_text()) return facts;
+  if (rule.plain_text()) {
+    facts.fewest_tokens = fewest_tokens(corpus, config, tokenizer);
+    return facts;
+  }
   const Normalization form = parse_normalization(config.normalize);
   std::string source, target;
   const auto add = [&](std::string& column, std::string_view line) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "data/text/corpus.h"
+#include "data/tokenizer/tokenizer.h"
 #include "train/run/config/config.h"
 
 namespace maki {
@@ -16,6 +19,8 @@ struct DataFacts {
   /// Of data in columns, such as sources and targets: the number of lines, and the size of the longest column of a
   /// line, normalized as the configuration says; 0 for a plain text.
   std::int64_t lines = 0, longest_bytes = 0, longest_characters = 0;
+  /// Of a plain text that is so short that it limits the context: the tokens of its shorter part.
+  std::optional<std::int64_t> fewest_tokens = std::nullopt;
   /// With which of char and word these data are learned better.
   std::string tokenizer = "char";
 
@@ -23,7 +28,9 @@ struct DataFacts {
   std::int64_t most_tokens(const std::string& kind) const;
 };
 
-/// For the task of the configuration. Throws what read_pairs() throws.
-DataFacts data_facts(const Corpus& corpus, const Config& config);
+/// For the task of the configuration. `tokenizer` is the one that is given, or null. Throws what read_pairs() and, for
+/// a short text, make_dataset() throw.
+DataFacts data_facts(const Corpus& corpus, const Config& config,
+                     const std::shared_ptr<const Tokenizer>& tokenizer = nullptr);
 
 }  // namespace maki

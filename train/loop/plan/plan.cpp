@@ -9,7 +9,6 @@
 #include "autograd/core/check.h"
 #include "data/io/number.h"
 #include "optim/make_optimizer.h"
-#include "train/loop/estimate.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
 #include "train/loop/trainer.h"
@@ -52,8 +51,7 @@ void Planner::choose_optimizer() {
   const double rate = is_very_short() ? kVeryShortTextRate : usual_rate;
   const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
   const OptimizerKind& optimizer = optimizer_kind(is_fixed("optimizer") ? c.optimizer : usual);
-  check(optimizer.adaptive || is_fixed("learning_rate"), "plan: knows no learning rate for {}; add `learning_rate`",
-        optimizer.name);
+  require_known_rate(optimizer);
   std::vector<Value> values = {{"optimizer", optimizer.name}, {"learning_rate", fmt::format("{}", rate)}};
   if (optimizer.momentum > 0) values.push_back({"momentum", fmt::format("{}", *optimizer.momentum)});
   if (optimizer.matrix_rate && is_very_short()) values.push_back({"muon_lr", "0.002"});
@@ -95,9 +93,7 @@ std::string Planner::enough_reason() const {
                      passes_text(most_passes()));
 }
 
-double Planner::most_passes() const {
-  return shape_.most_passes(text_.train_tokens, has_counting_teacher(plan_.config));
-}
+double Planner::most_passes() const { return shape_.most_passes(text_.train_tokens, taught_); }
 
 double Planner::most_steps() const {
   constexpr double kStepsByHeart = 300;  // of 2 x 64: they know ten lines or a poem

@@ -55,7 +55,7 @@ struct Plan {
   std::vector<MeasuredShape> measured;
   double seconds = 0;  ///< expected, from now to the end of the run
   double passes = 0;   ///< over the training text
-  std::int64_t memory_bytes = 0;
+  std::int64_t memory_bytes = 0, vocabulary = 0;
   std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
   std::string enough;           ///< why not, if the run has most_steps steps
   StepTime step;

@@ -19,39 +19,45 @@ namespace {
 
 class LengthPlanner : Choices {
  public:
-  explicit LengthPlanner(const PlanRequest& request) : Choices(request) {}
+  explicit LengthPlanner(const PlanRequest& request) : Choices(request) {
+    require_known_rate(optimizer_kind(request.config.optimizer));
+  }
 
   Plan choose_size(const DataFacts& data) {
     choose_blocks(data.bytes);
+    choose_context(data);
     if (data.lines > 0) choose_lines(data);
     return std::move(plan_);
   }
 
   Plan plan_length(const Task& task, StepTimer& timer) {
     const Config& c = plan_.config;
-    plan_.memory_bytes = memory_needed(c, task.vocab_sizes()).total();
+    const CheckpointState data = task.data_state();
+    plan_.vocabulary = task.vocab_sizes().target - task_rule(c).special_ids;
+    plan_.memory_bytes = memory_bytes(c, task.vocab_sizes(), data.train_tokens);
     check(!request_.memory || plan_.memory_bytes <= *request_.memory,
           "plan: about {} of memory are needed, and {} may be used; {}", format_bytes(plan_.memory_bytes),
           format_bytes(request_.memory.value_or(0)), advice_on_memory());
     Config timed = c;
     timed.block_size = plan_.usual_length = usual_length(task);
     plan_.step = timer.time_step(timed, task.vocab_sizes());
+    seconds_per_step_ = plan_.step.seconds;
+    add_teachers(seconds_per_step_ / task.epochs(1));
     choose_rate();
     const TaskRule& rule = task_rule(c);
     const auto most =
         static_cast<std::int64_t>(std::clamp(std::ceil(rule.most_passes / task.epochs(1)), 1.0, kMaxCount));
     // Evaluations, whose time is not known yet, are spaced by a first guess without them.
     const auto estimate = static_cast<std::int64_t>(
-        std::clamp(steps_in(request_.seconds, plan_.step.seconds), 1.0, static_cast<double>(most)));
+        std::clamp(steps_in(training_seconds(), seconds_per_step_), 1.0, static_cast<double>(most)));
     // Small data are learned in few steps. An evaluation takes at most a tenth of the time of those before it.
     constexpr std::int64_t kMinStepsBetween = 20, kMaxEvaluations = 10;
     choose_intervals(estimate, std::clamp<std::int64_t>(estimate / kMinStepsBetween, 2, kMaxEvaluations));
-    const CheckpointState data = task.data_state();
     const double counting = rule.predicts_next ? counting_seconds(c, data.train_tokens + data.val_tokens) : 0;
-    choose_steps(expected_times(c, task.vocab_sizes(), plan_.step.seconds), extent_of(task), most,
-                 request_.seconds - counting,
+    choose_steps(expected_times(c, task.vocab_sizes(), seconds_per_step_), extent_of(task), most,
+                 training_seconds() - counting,
                  fmt::format("after {} over the data the model would only memorize it", passes_text(rule.most_passes)));
-    plan_.seconds += counting;
+    plan_.seconds += counting + teacher_seconds_;
     plan_.passes = task.epochs(c.max_steps);
     return std::move(plan_);
   }
@@ -87,11 +93,18 @@ class LengthPlanner : Choices {
     if (plan_.config.n_head != heads) record({"n_head"}, "heads divide the width");
     record(apply_recipe(plan_.config, request_), "a network of these parts learns more from each token");
     const Config& c = plan_.config;
-    if (request_.most_context.value_or(c.block_size) < c.block_size)
-      choose({{"block_size", fmt::format("{}", *request_.most_context)}}, "the context of a teacher");
     if (optimizer_kind(c.optimizer).matrix_rate)
       choose({{"learning_rate", fmt::format("{}", rate_for_width(c.n_embd))}},
              fmt::format("for a width of {}", c.n_embd));
+  }
+
+  void choose_context(const DataFacts& data) {
+    const std::int64_t wanted = plan_.config.block_size;
+    const std::int64_t of_text = data.fewest_tokens ? longest_window(*data.fewest_tokens) : wanted;
+    const std::int64_t of_teacher = request_.most_context.value_or(wanted), most = std::min(of_text, of_teacher);
+    if (most >= wanted) return;
+    choose({{"block_size", fmt::format("{}", most)}},
+           most == of_teacher ? "the context of a teacher" : "both parts of the text have windows of this length");
   }
 
   // Larger steps take less time for each pair. After 415,000 of the pairs in docs/guide.md translations have a BLEU-4
@@ -145,7 +158,9 @@ class LengthPlanner : Choices {
   void choose_rate() {
     choose_schedule();
     if (!request_.has_weights || request_.config.lora_rank > 0) return;
-    choose({{"learning_rate", "0.0003"}}, "weights that have learned already need small steps");
+    std::vector<Value> rates = {{"learning_rate", "0.0003"}};
+    if (optimizer_kind(plan_.config.optimizer).matrix_rate) rates.push_back({"muon_lr", "0.006"});
+    choose(rates, "weights that have learned already need small steps");
   }
 
   EvalExtent extent_of(const Task& task) const {

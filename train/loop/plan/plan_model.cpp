@@ -4,11 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "autograd/core/parallel.h"
 #include "data/io/number.h"
-#include "data/mixing/held_out_expectations.h"
 #include "data/ngram/ngram_model.h"
-#include "train/loop/estimate.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
 #include "train/loop/plan/shapes.h"
@@ -20,8 +17,6 @@ namespace {
 // From fewer characters than this, nothing can be held back that would say how well the rest is learned: whoever trains
 // on ten lines wants them to be known.
 constexpr std::int64_t kMinCharactersToHoldBack = 2000;
-
-std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 9.5 ? 1 : 0); }
 
 }  // namespace
 
@@ -123,16 +118,10 @@ void Planner::choose_model() {
   choose_head();
   plan_.measured = choice.measured;
   plan_.step = choice.step;
+  plan_.vocabulary = text_.vocabulary;
   plan_.usual_length = plan_.config.block_size;
   plan_.expected_loss = choice.expected_loss;
   plan_.by_heart = text_.by_heart;
-}
-
-// Measured with a network of 4 x 64 and at most kParts threads, beyond which counting is not faster.
-double Planner::counted_passes() const {
-  constexpr double kCountedPasses = 2;
-  constexpr auto kParts = static_cast<double>(HeldOutExpectations::kParts);
-  return kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
 }
 
 // A network learns more from counts of the text in many contexts than from reading the text more often.
@@ -152,22 +141,12 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
     plan_.config = taught;
     record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
   }
-  for (const std::string& teacher : plan_.config.teacher) {
-    if (teacher == kCountingTeacher) teacher_seconds_ += request_.seconds * counted_passes() / choice.passes;
-    if (const auto steps = own_teacher_steps(teacher))
-      teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
-  }
-  check(training_seconds() > 0,
-        "minutes: the teachers alone take about {}, and the run may take {}; allow more, or omit `teacher`",
-        seconds_text(teacher_seconds_), seconds_text(request_.seconds));
-  if (!plan_.config.teacher.empty()) seconds_per_step_ *= kTaughtStep;
+  taught_ = choice.taught && has_counting_teacher(plan_.config);
+  add_teachers(request_.seconds / choice.passes);
 }
 
-// Training begins when the counts of a teacher are made, and a part of what that takes is kept.
 std::int64_t Planner::memory_bytes(const Config& config) const {
-  MemoryNeed need = memory_needed(config, random_vocab_sizes(config, text_.vocabulary));
-  add_counts(config, std::llround(text_.train_tokens), need);
-  return need.total();
+  return Choices::memory_bytes(config, random_vocab_sizes(config, text_.vocabulary), std::llround(text_.train_tokens));
 }
 
 // The reasons for the fields that apply_shape() sets.

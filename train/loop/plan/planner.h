@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "optim/make_optimizer.h"
 #include "train/loop/plan/plan.h"
 #include "train/loop/plan/shape_table.h"
 #include "train/loop/plan/shapes.h"
 #include "train/loop/time_limit.h"
 
 namespace maki {
+
+/// For a sentence: "1.5 s", "12 s".
+std::string seconds_text(double seconds);
 
 /// A plan in the making: fields that the request does not fix get values, each with a reason.
 class Choices {
@@ -31,6 +35,18 @@ class Choices {
   static double rate_for_width(std::int64_t n_embd);
   /// The learning rate falls to 0, unless the user has fixed a schedule that does not end.
   void choose_schedule();
+  /// Throws Error if the optimizer needs a learning rate that a plan does not know, and the user has given none.
+  void require_known_rate(const OptimizerKind& optimizer) const;
+  /// What the run needs if its training text has so many tokens. Training begins when the counts of a teacher are made,
+  /// and a part of what that takes is kept.
+  static std::int64_t memory_bytes(const Config& config, const VocabSizes& vocab, std::int64_t train_tokens);
+  /// As many passes of training take as long as the counts of a teacher.
+  static double counted_passes();
+  /// Adds what the teachers take: the time until they can teach, and from then on a part of each step. Throws Error if
+  /// no time is left. Requires: seconds_per_step_ is that without teachers; a pass takes `seconds_per_pass` then.
+  void add_teachers(double seconds_per_pass);
+  /// What is left for training once the teachers can teach.
+  double training_seconds() const { return request_.seconds - teacher_seconds_; }
   /// How many steps fit into a time, or the user's max_steps if these are fewer.
   double steps_in(double seconds, double seconds_per_step) const;
   /// Evaluations, checkpoints and samples of a run of `steps` steps with `evaluations` evaluations.
@@ -41,6 +57,8 @@ class Choices {
 
   const PlanRequest& request_;
   Plan plan_;
+  double seconds_per_step_ = 0;
+  double teacher_seconds_ = 0;  // until the teachers can teach, if there are any
 };
 
 /// Chooses a model and all that belongs to it.
@@ -60,7 +78,6 @@ class Planner : Choices {
 
  private:
   double steps_per_pass() const;
-  double training_seconds() const { return request_.seconds - teacher_seconds_; }
   double training_steps() const { return steps_in(training_seconds(), seconds_per_step_); }
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
   bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_characters < kVeryShortText; }
@@ -71,7 +88,6 @@ class Planner : Choices {
   double most_passes() const;
   void choose_batch();
   void choose_model();
-  double counted_passes() const;
   bool can_be_taught() const;
   void consider_teacher(const ShapeChoice& choice);
   std::int64_t memory_bytes(const Config& config) const;
@@ -86,10 +102,9 @@ class Planner : Choices {
   void choose_length();
 
   RememberedTimes timer_;
-  double teacher_seconds_ = 0;  // until the teacher can teach, if there is one
   ModelShape shape_ = {};
   LearnedText text_;
-  double seconds_per_step_ = 0;
+  bool taught_ = false;  // by counts, as the plan itself would choose it
 };
 
 }  // namespace maki

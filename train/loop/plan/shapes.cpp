@@ -92,8 +92,8 @@ bool is_allowed(Recipe recipe, const PlanRequest& request, const LearnedText& te
 std::int64_t longest_block(const LearnedText& text) {
   constexpr double kCertainShare = 0.9;  // of the tokens that are expected, whose number is known only up to a few
   const auto train = text.train_tokens, val = static_cast<double>(text.tokens) - train;
-  const double shorter = std::max(2.0, val >= 1 ? kCertainShare * std::min(train, val) : train);
-  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(shorter - 1)));
+  const double shorter = val >= 1 ? kCertainShare * std::min(train, val) : train;
+  return longest_window(static_cast<std::int64_t>(shorter));
 }
 
 std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& request, const VocabSizes& vocab,
@@ -150,6 +150,10 @@ std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest) {
     if (tokens % block < tokens % best) best = block;
   }
   return best;
+}
+
+std::int64_t longest_window(std::int64_t tokens) {
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(2, tokens) - 1)));
 }
 
 std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request) {

@@ -14,6 +14,9 @@ namespace maki {
 /// text.
 std::int64_t block_by_heart(std::int64_t tokens, std::int64_t longest);
 
+/// The longest context, a power of two, for which a text of so many tokens has a window.
+std::int64_t longest_window(std::int64_t tokens);
+
 /// Sets the fields of the parts of a block and of the optimizer with which networks learn most in a given time
 /// (docs/learning.md): those that the model of `config` has and `request` does not fix. Returns their names.
 std::vector<std::string> apply_recipe(Config& config, const PlanRequest& request);

@@ -177,9 +177,7 @@ StoredTensors read_directory(const std::string& directory) {
   if (file_exists(index)) return read_shards(directory, index);
   const bool pickled = file_exists(directory + "/pytorch_model.bin");
   fail<CheckpointError>("{}: contains no model.safetensors{}", directory,
-                        pickled ? "; pytorch_model.bin is a Python pickle; load it with transformers and save it with "
-                                  "save_pretrained(), which writes safetensors"
-                                : "");
+                        pickled ? fmt::format("; pytorch_model.bin is a Python pickle; {}", kSaveAsSafetensors) : "");
 }
 
 // A file may store a copy of a tied head. A head that differs from the embedding was not tied when it was trained,

@@ -18,6 +18,9 @@ bool is_like_llama(const Config& config);
 void require_gpt2(const Config& config, const std::string& target);
 void require_llama(const Config& config, const std::string& target);
 
+/// What to do with weights that only Python can read.
+inline constexpr const char* kSaveAsSafetensors =
+    "load it with transformers and save it with save_pretrained(), which writes safetensors";
 /// Opens a directory with config.json and model.safetensors (or the shards that model.safetensors.index.json lists) of
 /// GPT-2 or a model like Llama. Throws CheckpointError, naming the file and what is not supported.
 ForeignModel open_hugging_face(const std::string& directory);

@@ -25,9 +25,8 @@ constexpr std::int64_t kMaxPaddingRows = 1023;
 
 std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
   const bool directory = is_directory(path, throw_as<CheckpointError>);
-  const std::string own = directory ? path + "/" + kOwnTokenizerFile : path + "." + kOwnTokenizerFile;
-  if (file_exists(own)) return read_tokenizer(own);
-  bool any = false;
+  const std::string own = fmt::format("{}{}{}", path, directory ? '/' : '.', kOwnTokenizerFile);
+  bool any = file_exists(own);
   for (const char* const name : {"tokenizer.json", "vocab.json"}) {
     any = any || (directory && file_exists(path + "/" + name));
   }
@@ -35,7 +34,7 @@ std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
                      "{}: has no tokenizer (tokenizer.json, vocab.json with merges.txt, or {}); name one with "
                      "`tokenizer` FILE, or use `tokenizer` byte if the ids are bytes",
                      path, directory ? kOwnTokenizerFile : own);
-  return read_tokenizer(path);
+  return read_tokenizer(directory ? path : own);
 }
 
 // What the model says of its tokens takes precedence over what lies beside its tokenizer. Configurations also name ids

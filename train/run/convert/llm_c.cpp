@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "data/dataset/foreign_tokens.h"
 #include "data/io/error.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -14,7 +15,7 @@ namespace maki {
 namespace {
 
 using Header = std::array<std::int32_t, 256>;
-constexpr std::int32_t kMagic = 20240326, kFloat32Version = 3, kBfloat16Version = 5;  // of train_gpt2.py
+constexpr std::int32_t kFloat32Version = 3, kBfloat16Version = 5;  // of train_gpt2.py
 constexpr std::int64_t kVocabMultiple = 128;  // write_model() pads the vocabulary to a multiple of this
 // Limits of what is read from the header, far above real models: of widths and lengths, and of the numbers of layers
 // and heads.
@@ -86,11 +87,13 @@ ForeignModel open_llm_c(const std::string& path) {
   model.path = model.stored.path = path;
   const auto file = std::make_shared<const StableFile>(path, throw_as<CheckpointError>);
   Header header{};
-  check<CorruptFile>(file->size() >= sizeof header, "{}: is too short for a checkpoint of llm.c; got {} bytes", path,
-                     file->size());
-  file->read(0, std::as_writable_bytes(std::span(header)));
-  check<CorruptFile>(header[0] == kMagic, "{}: is not a checkpoint of llm.c: its first number must be {}; got {}", path,
-                     kMagic, header[0]);
+  const std::size_t there = std::min<std::uint64_t>(file->size(), sizeof header);
+  file->read(0, std::as_writable_bytes(std::span(header)).first(there));
+  check<CorruptFile>(header[0] == kLlmCModelMagic,
+                     "{}: is neither a directory of Hugging Face nor a checkpoint of llm.c, whose first number must be "
+                     "{}; got {}",
+                     path, kLlmCModelMagic, header[0]);
+  check<CorruptFile>(there == sizeof header, "{}: is too short for a checkpoint of llm.c; got {} bytes", path, there);
   check<CheckpointError>(header[1] == kFloat32Version || header[1] == kBfloat16Version,
                          "{}: must have version {} (float32) or {} (bfloat16); got {}", path, kFloat32Version,
                          kBfloat16Version, header[1]);
@@ -106,7 +109,7 @@ ForeignModel open_llm_c(const std::string& path) {
   return model;
 }
 
-std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
+Exported write_llm_c(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const Config& config = model.state.config;
   const std::string target = "llm.c";
   require_gpt2(config, target);
@@ -119,8 +122,8 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
   const std::int64_t vocab = model.state.vocab_size,
                      padded = (vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
   Header header{};
-  const std::array<std::int64_t, 8> numbers = {kMagic,         kFloat32Version, config.block_size, vocab,
-                                               config.n_layer, config.n_head,   config.n_embd,     padded};
+  const std::array<std::int64_t, 8> numbers = {kLlmCModelMagic, kFloat32Version, config.block_size, vocab,
+                                               config.n_layer,  config.n_head,   config.n_embd,     padded};
   std::ranges::transform(numbers, header.begin(), [](std::int64_t n) { return static_cast<std::int32_t>(n); });
   const std::vector<OwnedTensor> weights =
       collect_weights(model.store, expand(kLlmCNames, config.n_layer), {.zero_biases = true, .token_rows = padded});
@@ -128,7 +131,7 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
   for (const OwnedTensor& tensor : weights) pieces.emplace_back(tensor.bytes);
   const OutputPath out = with_tokenizer(options.out, model);
   write_output(fs, out, pieces);
-  return {out.companion_path(), out.path};
+  return {{out.companion_path(), out.path}};
 }
 
 }  // namespace

@@ -21,6 +21,12 @@ struct ExportOptions {
   bool gelu_as_tanh = false;
 };
 
+/// What an export has written.
+struct Exported {
+  std::vector<std::string> files;       ///< their paths; of a run, that of its checkpoint alone
+  std::vector<std::string> notes = {};  ///< messages for a user: what of the model is not in them, or not as it was
+};
+
 /// A model of another program, opened but not loaded: what maki has to know to make a run of it.
 struct ForeignModel {
   std::string path;             ///< of the directory or file that was opened
@@ -35,10 +41,10 @@ struct ForeignModel {
 /// A row of the table in model_formats.cpp, which stands in the file of the format.
 struct ModelFormat {
   const char *name, *help;
-  /// Writes the files and returns their paths; of a run, that of its checkpoint alone. Requires: the model has no
-  /// adapters.
-  std::vector<std::string> (*write)(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
+  /// Requires: the model has no adapters.
+  Exported (*write)(const LoadedModel& model, const ExportOptions& options, FileSystem& fs);
   bool is_directory = false;     ///< what it writes
+  bool keeps_float64 = false;    ///< whether weights of float64 are not rounded to float32
   bool is_tanh = false;          ///< whether its program computes the tanh form of GELU alone: gelu_as_tanh
   bool has_number_type = false;  ///< whether it takes ExportOptions::gguf_type
   const char* reads = nullptr;   ///< what import opens, as its help says it; null: it opens nothing of this format
@@ -56,11 +62,11 @@ std::string import_format_help();
 /// nearest name; for an option that the format does not have; if the path is not free (output.h); or if the format
 /// cannot express the model, with the reason. Throws CheckpointError if a file cannot be written. After an error, or a
 /// signal that ends the program, no file remains that was begun.
-std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
-                                      FileSystem& fs = posix_file_system());
+Exported export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
+                      FileSystem& fs = posix_file_system());
 
-/// Opens a model in the first format that detects it. Throws CheckpointError, naming the file and what is not
-/// supported.
+/// Opens a model in the first format that detects it. Throws Error for a run of maki and for an adapter of PEFT;
+/// CheckpointError, naming the file and what is not supported.
 ForeignModel open_foreign_model(const std::string& path);
 
 /// Throws Error unless `activation` is the tanh form of GELU, or the exact one and options.gelu_as_tanh is set.

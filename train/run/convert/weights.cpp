@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <type_traits>
 
 #include "autograd/core/check.h"
 #include "data/io/error.h"
@@ -109,6 +110,16 @@ std::vector<T> part_values(const Parameter& parameter, const NamePair& name, con
   return values;
 }
 
+// Numbers beyond the range of the type would be written as infinite.
+template <class T>
+void require_range(const std::vector<T>& values, const NamePair& name, NumberType type) {
+  if (std::is_same_v<T, float> || type != NumberType::f32) return;
+  const auto large = std::ranges::find_if(values, [](T x) { return !std::isfinite(static_cast<float>(x)); });
+  check(large == values.end(),
+        "export: the format has float32, which cannot hold the weight {} of {}; choose `format` safetensors",
+        large == values.end() ? 0 : *large, name.parameter);
+}
+
 template <class T>
 void append(std::vector<OwnedTensor>& list, const NamePair& name, std::vector<std::int64_t> shape,
             std::vector<T> values, const WritingRules& rules) {
@@ -116,6 +127,7 @@ void append(std::vector<OwnedTensor>& list, const NamePair& name, std::vector<st
     shape[0] = rules.token_rows;
     values.resize(static_cast<std::size_t>(shape[0] * shape[1]));
   }
+  require_range(values, name, rules.type);
   std::vector<std::byte> bytes(values.size() * bits_of(rules.type) / 8);
   write_numbers<T>(rules.type, values, bytes);
   list.push_back({name.stored, rules.type, std::move(shape), std::move(bytes)});

@@ -38,7 +38,8 @@ struct WritingRules {
 };
 
 /// The values of every parameter in the names, in the order of the table; rows whose parameter the model lacks are left
-/// out, except with zero_biases. Throws Error, naming the parameter, if one is not in the table.
+/// out, except with zero_biases. Throws Error, naming the parameter, if one is not in the table, or has a number of
+/// float64 that float32 cannot hold where that is the type.
 std::vector<OwnedTensor> collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
                                          const WritingRules& rules);
 

@@ -209,7 +209,7 @@ GgufType type_of(const OwnedTensor& tensor, GgufType wanted) {
   return wanted == GgufType::q8_0 && !fills ? GgufType::f16 : wanted;
 }
 
-std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
+Exported write_gguf(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const Config& config = model.state.config;
   const GgufType type = options.gguf_type.empty() ? GgufType::f32 : gguf_type_named(options.gguf_type);
   const bool llama = is_like_llama(config);
@@ -247,7 +247,7 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
     file.add_tensor(tensor.name, shape, own, gguf_numbers(own, values));
   }
   file.write(fs, options.out);
-  return {options.out.path};
+  return {{options.out.path}};
 }
 
 }  // namespace
