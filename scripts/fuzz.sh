@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the readers of files (tests/fuzz) with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Prints for each
-# target how many inputs were tried, how much of the code they reach and whether one of them is a finding.
+# target how many inputs were tried, how much of the code they reach, whether one of them is a finding, and how many inputs
+# were tried in how much processor time since its folder was made.
 #
 #   scripts/fuzz.sh                    every target for 600 seconds or 100 million inputs, one on each core
 #   scripts/fuzz.sh NAME [SECONDS]     one target; NAME may be `all`
@@ -30,14 +31,17 @@ export TMPDIR OMP_NUM_THREADS=1 fuzzer seconds=${2:-600}
 trap 'rm -rf "$TMPDIR"' EXIT
 
 try_target() {
-  local name=$1 folder=build/fuzz/$1 result=none executions coverage
+  local name=$1 folder=build/fuzz/$1 result=none executions coverage TIMEFORMAT=%U
   mkdir -p "$folder/inputs"
   # A reader that takes 10 seconds for 64 KiB takes more time than its file deserves.
-  MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -runs=100000000 -max_len=65536 -timeout=10 \
-    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/" >"$folder/log" 2>&1 || result=FOUND
+  { time MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -runs=100000000 -max_len=65536 \
+    -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/" >"$folder/log" 2>&1; } \
+    2>"$folder/seconds" || result=FOUND
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log")
   coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$folder/log" | tail -1)
-  echo "$name: ${executions:-0} inputs tried, ${coverage:-0} edges reached, findings: $result"
+  echo "${executions:-0} $(cat "$folder/seconds")" >>"$folder/tried"
+  echo "$name: ${executions:-0} inputs tried, ${coverage:-0} edges reached, findings: $result;" \
+    "$(awk '{ inputs += $1; seconds += $2 } END { printf "%d in all, in %.2f hours", inputs, seconds / 3600 }' "$folder/tried")"
   if [ $result = FOUND ]; then
     grep -m 3 -E 'ERROR|runtime error|^[a-z_]+: (unexpected|not an error|a file of)' "$folder/log" || tail -3 "$folder/log"
     sed -n 's/.*Test unit written to /  /p' "$folder/log"
