@@ -72,10 +72,12 @@ void print_plan(const Plan& plan, RankStepTimer& timer, bool json) {
 Plan plan_for_data(PlanRequest request, const Corpus& corpus, const std::shared_ptr<const Tokenizer>& tokenizer,
                    const ConfigFlags& flags, StepTimer& timer) {
   if (tokenizer) fix_field(request, "tokenizer");
-  const Plan size = choose_size(request, data_facts(corpus, request.config));
+  const Plan size = choose_size(request, data_facts(corpus, request.config, tokenizer));
   request.config = size.config;
   flags.complete(request.config);
-  Plan plan = plan_length(request, *make_task(request.config, corpus, {tokenizer, tokenizer}), timer);
+  Config uncounted = request.config;
+  std::erase(uncounted.teacher, kCountingTeacher);  // it counts when the run begins, which takes long
+  Plan plan = plan_length(request, *make_task(uncounted, corpus, {tokenizer, tokenizer}), timer);
   plan.choices.insert(plan.choices.begin(), size.choices.begin(), size.choices.end());
   return plan;
 }
