@@ -107,7 +107,7 @@ struct Mixture {
     }
     for (double& each : p) each *= scale;
     for (std::size_t i = 0; i < f.size(); ++i) {
-      const std::uint32_t token = f.tokens()[i], place = places[token];
+      const std::uint32_t token = f.tokens()[i], place = places[token];  // of another token if the tree is damaged
       if (place < p.size() && tokens[place] == token) p[place] += kept(i);
     }
   }
