@@ -77,6 +77,16 @@ void check_alike(const TokenFile& first, const TokenFile& other) {
                      other.path, first.path, other.facts.val_fraction, first.facts.val_fraction);
 }
 
+// Throws for a directory that cannot be one of several sources.
+void refuse_beside_others(const std::string& source) {
+  refuse_hugging_face(source);
+  const char* const there = token_name_in(source);
+  check<CorpusError>(
+      there == nullptr,
+      "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to be read", source,
+      there == nullptr ? "" : there);
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources) {
@@ -86,16 +96,7 @@ std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::
     files = files_in(sources[0]);
     if (files.empty()) return std::nullopt;
   }
-  for (const std::string& source : sources) {
-    if (sources.size() == 1) break;
-    refuse_hugging_face(source);
-    const char* const there = token_name_in(source);
-    check<CorpusError>(
-        there == nullptr,
-        "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to "
-        "be read",
-        source, there == nullptr ? "" : there);
-  }
+  if (sources.size() > 1) std::ranges::for_each(sources, refuse_beside_others);
   const auto is_bin = [](const std::string& path) { return path.ends_with(".bin"); };
   const auto own = std::ranges::find_if(files, is_token_file);
   if (own == files.end()) return std::ranges::all_of(files, is_bin) ? std::optional(files) : std::nullopt;

@@ -219,7 +219,7 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   REQUIRE(read_text(read) == read_text(tokenizer));
 }
 
-TEST_CASE("what is no model of another program is imported with the advice what to do") {
+TEST_CASE("what is no model of another program is refused, with advice") {
   using namespace std::string_literals;
   const TemporaryFolder folder;
   const std::string run = trained(folder);

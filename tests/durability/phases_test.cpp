@@ -149,7 +149,7 @@ TEST_CASE("a new run starts with the weights of another, and is itself exact") {
   require_ok(start("same", {"--n-embd", "16", "--max-steps", "1"}));
 }
 
-TEST_CASE("what is said of a schedule is true of its last phase, and of a warmup that goes on beyond its end") {
+TEST_CASE("what is said of a schedule is true of its last phase, and of a warmup that continues beyond its end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   const Finished begun = require_ok(run_maki(

@@ -79,15 +79,8 @@ constexpr OtherFile kOtherFiles[] = {
     {"PK\x03\x04", "a zip archive, as PyTorch saves models", kSaveAsSafetensors},
     {"\x80\x02\x8A", "a Python pickle, as PyTorch saved models", kSaveAsSafetensors}};
 
-void refuse_other_file(const std::string& path) {
-  check<CheckpointError>(!path.ends_with(".json") || !file_exists(path),
-                         "{}: is JSON, and the weights of a model are beside it; name the directory", path);
-  const std::string beginning = read_beginning(path, 4);
-  for (const OtherFile& other : kOtherFiles)
-    check<CheckpointError>(!beginning.starts_with(other.bytes), "{}: is {}; {}", path, other.what, other.advice);
-}
-
-void refuse_run_or_adapter(const std::string& path) {
+// Throws for what is known to be no model that can be imported.
+void refuse_other(const std::string& path) {
   const bool directory = is_directory(path, throw_as<CheckpointError>);
   const bool run = directory ? RunDirectory(path).exists() : path.ends_with(".maki") && file_exists(path);
   check(!run, "{}: is a run of maki already, and needs no import; use it as it is", path);
@@ -95,6 +88,11 @@ void refuse_run_or_adapter(const std::string& path) {
         "{}: is an adapter of PEFT, not a model; merge it into its model with merge_and_unload(), and import what "
         "save_pretrained() then writes",
         path);
+  check<CheckpointError>(directory || !path.ends_with(".json") || !file_exists(path),
+                         "{}: is JSON, and the weights of a model are beside it; name the directory", path);
+  const std::string beginning = read_beginning(path, 4);  // empty for a directory
+  for (const OtherFile& other : kOtherFiles)
+    check<CheckpointError>(!beginning.starts_with(other.bytes), "{}: is {}; {}", path, other.what, other.advice);
 }
 
 }  // namespace
@@ -117,10 +115,9 @@ std::string import_format_help() {
 }
 
 ForeignModel open_foreign_model(const std::string& path) {
-  refuse_run_or_adapter(path);
+  refuse_other(path);
   const ModelFormat* const found = *std::ranges::find_if(
       kFormats, [&](const ModelFormat* format) { return format->detect != nullptr && format->detect(path); });
-  if (found == &kLlmC) refuse_other_file(path);
   return found->open(path);
 }
 
