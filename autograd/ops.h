@@ -30,6 +30,10 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 
+/// a + (1 + gate) · b with one gate for each row, bit for bit what add(a, add(b, mul(b, gate))) gives, in one pass:
+/// a and b [… V], gate [… 1] → [… V].
+Tensor add_gated(const Tensor& a, const Tensor& b, const Tensor& gate);
+
 /// The arithmetic ops as operators; a number is converted to the type of the tensor. x * number is scale(x, number).
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }

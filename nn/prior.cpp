@@ -26,7 +26,7 @@ Tensor prior_of(const TokenPrior& prior, const Tensor& ids, const Tensor& before
 }
 
 Tensor PriorGate::operator()(const Tensor& logits, const Tensor& x, const Tensor& prior) const {
-  return add(logits, add(prior, mul(prior, scale(x))));
+  return add_gated(logits, prior, scale(x));
 }
 
 }  // namespace maki

@@ -43,9 +43,10 @@ struct PriorNeeds {
   std::int64_t vocab_size, context_tokens;
 };
 
-/// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward of a model
-/// with a prior.
-inline constexpr std::int64_t kPriorCopies = 5;
+/// For estimates of memory: how many tensors of the shape of the logits exist at the same time in a step of a model
+/// with a prior: in forward the logits without and with it, in backward those with it and their gradient, and the
+/// prior.
+inline constexpr std::int64_t kPriorCopies = 3;
 
 /// The initial weights of an output head, N(0, kInitStd²). Beside a prior of `order` tokens they are zero, so that a
 /// new model predicts what its prior predicts. A head that shares the embedding of the tokens cannot begin at zero.

@@ -31,7 +31,7 @@ export TMPDIR OMP_NUM_THREADS=1 fuzzer seconds=${2:-600}
 trap 'rm -rf "$TMPDIR"' EXIT
 
 try_target() {
-  local name=$1 folder=build/fuzz/$1 result=none executions coverage TIMEFORMAT=%U
+  local name=$1 folder=build/fuzz/$1 result=none executions coverage TIMEFORMAT='%U %S'
   mkdir -p "$folder/inputs"
   # A reader that takes 10 seconds for 64 KiB takes more time than its file deserves.
   { time MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -runs=100000000 -max_len=65536 \
@@ -41,7 +41,7 @@ try_target() {
   coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$folder/log" | tail -1)
   echo "${executions:-0} $(cat "$folder/seconds")" >>"$folder/tried"
   echo "$name: ${executions:-0} inputs tried, ${coverage:-0} edges reached, findings: $result;" \
-    "$(awk '{ inputs += $1; seconds += $2 } END { printf "%d in all, in %.2f hours", inputs, seconds / 3600 }' "$folder/tried")"
+    "$(awk '{ inputs += $1; seconds += $2 + $3 } END { printf "%d in all, in %.2f hours", inputs, seconds / 3600 }' "$folder/tried")"
   if [ $result = FOUND ]; then
     grep -m 3 -E 'ERROR|runtime error|^[a-z_]+: (unexpected|not an error|a file of)' "$folder/log" || tail -3 "$folder/log"
     sed -n 's/.*Test unit written to /  /p' "$folder/log"

@@ -45,7 +45,20 @@ void combine_rows(BinaryOp op, const BroadcastRows& r, const T* a, const T* b, S
   }
 }
 
+template <class T>
+void add_gated_rows(std::int64_t rows, std::int64_t cols, const T* a, const T* b, const T* gate, T* y) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t row = 0; row < rows; ++row, a += cols, b += cols, y += cols) {
+    const auto factor = hn::Set(d, gate[row]);
+    for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+      const auto v = at.Load(b + i);
+      at.Store(hn::Add(at.Load(a + i), hn::Add(v, hn::Mul(v, factor))), y + i);
+    });
+  }
+}
+
 MAKI_KERNEL(combine_rows);
+MAKI_KERNEL(add_gated_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -54,6 +67,7 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 
 MAKI_EXPORT(combine_rows);
+MAKI_EXPORT(add_gated_rows);
 
 BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
   BroadcastPlan plan;
@@ -134,6 +148,16 @@ void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink
 }
 template void binary(BinaryOp, const BroadcastPlan&, const float*, const float*, Sink<float>);
 template void binary(BinaryOp, const BroadcastPlan&, const double*, const double*, Sink<double>);
+
+template <class T>
+void add_gated(std::int64_t rows, std::int64_t cols, const T* a, const T* b, const T* gate, T* y) {
+  const auto kernel = MAKI_DISPATCH(add_gated_rows, T);
+  parallel_ranges(rows, 3 * cols, [&](std::int64_t begin, std::int64_t end) {
+    kernel(end - begin, cols, a + begin * cols, b + begin * cols, gate + begin, y + begin * cols);
+  });
+}
+template void add_gated(std::int64_t, std::int64_t, const float*, const float*, const float*, float*);
+template void add_gated(std::int64_t, std::int64_t, const double*, const double*, const double*, double*);
 
 }  // namespace maki::kernels
 #endif

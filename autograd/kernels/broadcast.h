@@ -35,4 +35,8 @@ BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
 template <class T>
 void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y);
 
+/// y = a + (b + gate · b), with every operation rounded: a, b and y [rows, cols], gate [rows]. y may be a or b.
+template <class T>
+void add_gated(std::int64_t rows, std::int64_t cols, const T* a, const T* b, const T* gate, T* y);
+
 }  // namespace maki::kernels

@@ -15,17 +15,37 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
-// be shorter), and segments are counted row by row.
+// The sum of segments [begin, end) of one output. Rows are cut into segments (the last of a row may be shorter), and
+// segments are counted row by row.
 template <class T>
-double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t begin, std::int64_t end, const T* x) {
-  const std::int64_t in_row = (plan.inner + size - 1) / size;
+double sum_segments(const ReductionPlan& plan, std::int64_t begin, std::int64_t end, const T* x) {
+  const std::int64_t in_row = (plan.inner + kSumSegment - 1) / kSumSegment;
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t at = i % in_row * size;
-    total += sum_row_in_double(std::min(size, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
+    const std::int64_t at = i % in_row * kSumSegment;
+    total += sum_row_in_double(std::min(kSumSegment, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
   }
   return total;
+}
+
+// Σ a[i] · b[i] over a row, in the order in which sum_dense() adds a row of products: by segments, and by blocks of
+// `step` of them. Only the products of one segment exist at a time.
+template <class T>
+double sum_product_row(std::int64_t n, std::int64_t step, const T* a, const T* b) {
+  HWY_ALIGN T products[kSumSegment];
+  double total = 0, block = 0;
+  for (std::int64_t at = 0, left = step; at < n; at += kSumSegment) {
+    const std::int64_t length = std::min(kSumSegment, n - at);
+    for_each_vector<T>(length, [&](const auto& part, std::int64_t i) HWY_ATTR {
+      part.Store(hn::Mul(part.Load(a + at + i), part.Load(b + at + i)), products + i);
+    });
+    block += sum_row_in_double(length, products);
+    if (--left > 0) continue;
+    total += block;
+    block = 0;
+    left = step;
+  }
+  return total + block;
 }
 
 // totals[j] = Σ x[row, j] over rows [begin, end) of the summed axes, j < cols.
@@ -42,6 +62,7 @@ void sum_rows(const ReductionPlan& plan, std::int64_t begin, std::int64_t end, s
 }
 
 MAKI_KERNEL(sum_segments);
+MAKI_KERNEL(sum_product_row);
 MAKI_KERNEL(sum_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
@@ -51,14 +72,14 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 
 MAKI_EXPORT(sum_segments);
+MAKI_EXPORT(sum_product_row);
 MAKI_EXPORT(sum_rows);
 
 namespace {
 
 // The bits of a sum depend on these.
-constexpr std::int64_t kTaskElements = 16384;    // that one task sums: about 5 µs of work, which outweighs its start
-constexpr std::int64_t kSegmentElements = 4096;  // of a row, if sums run along the rows: threads can share a long one
-constexpr std::int64_t kTaskColumns = 256;  // if rows are added to each other: totals of 2 KiB, in the level-1 cache
+constexpr std::int64_t kTaskElements = 16384;  // that one task sums: about 5 µs of work, which outweighs its start
+constexpr std::int64_t kTaskColumns = 256;     // if rows are added to each other: totals of 2 KiB, in the level-1 cache
 
 // How the sum of an output is cut into tasks: its pieces (segments or rows) in blocks of `step` pieces.
 struct Cut {
@@ -66,8 +87,8 @@ struct Cut {
 };
 Cut cut(const ReductionPlan& plan) {
   const std::int64_t width =
-      std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegmentElements : kTaskColumns));
-  const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegmentElements) : 1);
+      std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSumSegment : kTaskColumns));
+  const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSumSegment) : 1);
   const std::int64_t step = std::max<std::int64_t>(1, kTaskElements / width);
   return {pieces, step, ceil_div(pieces, step)};
 }
@@ -92,7 +113,7 @@ void sum_dense(const ReductionPlan& plan, const T* x, double scale, double* part
   const auto block_sum = [&](std::int64_t k, std::int64_t block) {
     const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
     const T* const from = x + plan.kept.offset(k);
-    return kernel(plan, kSegmentElements, begin, end, from);
+    return kernel(plan, begin, end, from);
   };
   const std::int64_t outputs = plan.kept.count;
   if (c.blocks == 1) {
@@ -189,6 +210,16 @@ void sum(const ReductionPlan& plan, const T* x, double scale, double* scratch, S
 }
 template void sum(const ReductionPlan&, const float*, double, double*, Sink<float>);
 template void sum(const ReductionPlan&, const double*, double, double*, Sink<double>);
+
+template <class T>
+void sum_of_products(std::int64_t rows, std::int64_t cols, const T* a, const T* b, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_product_row, T);
+  constexpr std::int64_t kStep = kTaskElements / kSumSegment;  // cut() of a row of several segments
+  parallel_for(rows, 2 * cols,
+               [&](std::int64_t r) { sums.put(r, static_cast<T>(kernel(cols, kStep, a + r * cols, b + r * cols))); });
+}
+template void sum_of_products(std::int64_t, std::int64_t, const float*, const float*, Sink<float>);
+template void sum_of_products(std::int64_t, std::int64_t, const double*, const double*, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

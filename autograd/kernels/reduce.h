@@ -13,6 +13,10 @@
 
 namespace maki::kernels {
 
+/// Elements of a row that are summed at once, where sums run along the rows: threads can share a long one. The bits of
+/// sums depend on it.
+inline constexpr std::int64_t kSumSegment = 4096;
+
 /// x seen as [kept, summed, inner], with strides in elements. `inner` is dense; inner_summed says whether it is summed
 /// or kept. The other kept axes, and the other summed ones, are at most two each: index i of them is at offset (i /
 /// extent[1]) · stride[0] + (i % extent[1]) · stride[1].
@@ -40,5 +44,10 @@ std::int64_t reduction_scratch(const ReductionPlan& plan);
 /// sums[k] = scale · Σ x over the summed axes, added if the sink adds. An empty sum is scale · 0.
 template <class T>
 void sum(const ReductionPlan& plan, const T* x, double scale, double* scratch, Sink<T> sums);
+
+/// sums[r] = Σ_j a[r, j] · b[r, j], added if the sink adds: bit for bit what sum() gives for the products, each rounded
+/// to T, along the rows. Threads share the rows, but not a long one. a and b [rows, cols].
+template <class T>
+void sum_of_products(std::int64_t rows, std::int64_t cols, const T* a, const T* b, Sink<T> sums);
 
 }  // namespace maki::kernels

@@ -38,6 +38,11 @@ void send_broadcast(kernels::BinaryOp op, const OutputGradient<T>& dy, const Ten
     kernels::binary(op, plan, dy.data, other.data<T>(), sink);
     return;
   }
+  // One factor for each row: many sums along rows need no memory for the products.
+  constexpr std::int64_t kMinRows = 64;  // so that every thread of most machines has a few
+  const bool along_rows = op == kernels::BinaryOp::mul && other.shape() == dy.shape && dy.shape.rank() > 0 &&
+                          to == dy.shape.with(-1, 1) && dy.shape.rows() >= kMinRows;
+  if (along_rows) return kernels::sum_of_products(dy.shape.rows(), dy.shape.cols(), dy.data, other.data<T>(), sink);
   Tensor product = empty(dy.shape, other.dtype());
   kernels::binary(op, plan, dy.data, other.data<T>(), Sink<T>{product.data<T>(), false});
   send_broadcast(OutputGradient<T>{std::as_const(product).data<T>(), dy.shape}, 1, to, sink);

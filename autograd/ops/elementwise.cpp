@@ -67,6 +67,31 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   });
 }
 
+// da = dy, db = dy + dy · gate, dgate = Σ dy · b over each row.
+Tensor add_gated(const Tensor& a, const Tensor& b, const Tensor& gate) {
+  check_same_type("add_gated", a, b);
+  check_same_type("add_gated", a, gate);
+  const Shape& shape = a.shape();
+  check(shape.rank() > 0 && b.shape() == shape && gate.shape() == shape.with(-1, 1),
+        "add_gated: a and b must be [… V] and the gate [… 1]; got {}, {} and {}", shape, b.shape(), gate.shape());
+  Tensor y = empty(shape, a.dtype());
+  dispatch(a.dtype(), [&]<class T>() {
+    kernels::add_gated(shape.rows(), shape.cols(), a.data<T>(), b.data<T>(), gate.data<T>(), y.data<T>());
+  });
+  const Tensor for_gate = gate.requires_grad() ? b.detach() : Tensor();
+  return record("add_gated", y, {a, b, gate}, [for_gate, gate = gate.detach(), shape](Grads& g) {
+    dispatch(gate.dtype(), [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      if (const Sink<T> dgate = g.in<T>(2)) send_broadcast(BinaryOp::mul, dy, for_gate, gate.shape(), dgate);
+      if (const Sink<T> db = g.in<T>(1)) {
+        send_broadcast(BinaryOp::mul, dy, gate, shape, db);
+        send_broadcast(dy, 1, shape, Sink<T>{db.data, true});
+      }
+    });
+    g.pass(0);
+  });
+}
+
 // da = dy / b, db = −dy · a / b² = −(dy / b) · y.
 Tensor div(const Tensor& a, const Tensor& b) {
   const Tensor y = broadcast_binary("div", BinaryOp::div, a, b);

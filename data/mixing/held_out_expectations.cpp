@@ -1,6 +1,7 @@
 #include "data/mixing/held_out_expectations.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/core/parallel_throwing.h"
 #include "data/mixing/context_mixer.h"
@@ -57,6 +58,15 @@ std::int64_t HeldOutExpectations::bytes_to_make(std::int64_t tokens, std::int64_
   constexpr std::int64_t kMixer = 26'000'000;                                // of a ContextMixer, without its tables
   constexpr std::int64_t kTablesPerToken = 1344, kMostTables = 353'000'000;  // 21 tables with a line of 64 bytes
   return bytes_kept(tokens) + std::min(threads, kParts) * (kMixer + std::min(kTablesPerToken * tokens, kMostTables));
+}
+
+// Measured on two threads of an AMD EPYC: 23, 56 and 78 microseconds of one thread per token of a vocabulary of 65, 512
+// and 3,059 (docs/decisions/085-counts-that-teach.md).
+double HeldOutExpectations::seconds_to_make(std::int64_t tokens, std::int64_t vocabulary, std::int64_t threads) {
+  constexpr double kPerBit = 10e-6, kLess = 37e-6, kLeast = 10e-6;
+  const double per_token =
+      std::max(kLeast, kPerBit * std::log2(static_cast<double>(std::max<std::int64_t>(1, vocabulary))) - kLess);
+  return per_token * static_cast<double>(tokens) / static_cast<double>(std::min(threads, kParts));
 }
 
 void HeldOutExpectations::probabilities(std::int64_t position, std::span<float> out) const {

@@ -32,6 +32,8 @@ class HeldOutExpectations {
   static std::int64_t bytes_kept(std::int64_t tokens) { return 400 * tokens; }
   /// About how many bytes the constructor takes, with those that are kept.
   static std::int64_t bytes_to_make(std::int64_t tokens, std::int64_t threads);
+  /// About how many seconds the constructor takes on an ordinary machine.
+  static double seconds_to_make(std::int64_t tokens, std::int64_t vocabulary, std::int64_t threads);
 
   /// The probability of each token in the place of the token at `position`, given those before it: out [V]. They sum to
   /// 1. Requires: 0 <= position < tokens of the text.

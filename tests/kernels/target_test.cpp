@@ -112,6 +112,8 @@ TEMPLATE_TEST_CASE("target: kernels reject an invalid MAKI_TARGET", "[.bad_targe
   CHECK(refuses([&] { binary(BinaryOp::add, plan_broadcast({8}, {8}, {8}), x.data(), x.data(), into); }));
   CHECK(refuses([&] { sum(plan_reduction({8}, 1), x.data(), 1, scratch, into); }));
   CHECK(refuses([&] { sum(plan_reduction({4, 2}, 1), x.data(), 1, scratch, into); }));
+  CHECK(refuses([&] { sum_of_products(2, 4, x.data(), x.data(), into); }));
+  CHECK(refuses([&] { add_gated(2, 4, x.data(), x.data(), x.data(), y.data()); }));
   CHECK(refuses([&] { column_sum(2, 4, x.data(), 4, into); }));
   CHECK(refuses([&] { dropout(8, x.data(), 0.5, stream, into); }));
   CHECK(refuses([&] { sgd_step<T>({}, 8, x.data(), y.data(), nullptr); }));

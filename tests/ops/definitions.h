@@ -68,6 +68,7 @@ Exact add(const Exact& a, const Exact& b);
 Exact sub(const Exact& a, const Exact& b);
 Exact mul(const Exact& a, const Exact& b);
 Exact div(const Exact& a, const Exact& b);
+Exact add_gated(const Exact& a, const Exact& b, const Exact& gate);
 Exact where(const Exact& mask, const Exact& a, const Exact& b);
 Exact neg(const Exact& x);
 Exact scale(const Exact& x, double factor);

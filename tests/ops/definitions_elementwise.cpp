@@ -66,6 +66,12 @@ Exact div(const Exact& a, const Exact& b) {
   return pairs(a, b, [](const Number& x, const Number& y) { return x / y; });
 }
 
+Exact add_gated(const Exact& a, const Exact& b, const Exact& gate) {
+  Exact y(a.shape());
+  for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = a[i] + (1.0L + gate[i / a.shape().cols()]) * b[i];
+  return y;
+}
+
 Exact where(const Exact& mask, const Exact& a, const Exact& b) {
   Exact y(broadcast("where", broadcast("where", mask.shape(), a.shape()), b.shape()));
   for (std::int64_t i = 0; i < y.numel(); ++i) {

@@ -81,6 +81,35 @@ TEST_CASE("gelu_feed_forward computes only the gradients that are wanted, and re
                ContainsSubstring("float64 and float32"));
 }
 
+TEST_CASE(
+    "add_gated has the bits of its three ops, and a sum of products along rows those of the sum of all products") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    // Few and many rows; of one segment of a sum, of one block of segments, and of more.
+    for (const Shape& shape : {Shape{3, 33}, Shape{70, 513}, Shape{5, 13, 4101}, Shape{64, 36'877}}) {
+      Draw draw(4);
+      const std::vector<Tensor> inputs = {draw.normals(shape), draw.normals(shape), draw.normals(shape.with(-1, 1))};
+      INFO(to_string(dtype) << " " << to_string(shape));
+      require_same_bits({inputs, [](const auto& v) { return add_gated(v[0], v[1], v[2]); }},
+                        {inputs, [](const auto& v) { return add(v[0], add(v[1], mul(v[1], v[2]))); }}, dtype);
+      const Tensor b = convert(inputs[1], dtype), dy = convert(inputs[0], dtype);
+      Tape tape;
+      Tensor gate;
+      const Tensor y = [&] {
+        const Recording on(tape);
+        gate = tape.watch(convert(inputs[2], dtype));
+        return add_gated(dy, b, gate);
+      }();
+      tape.backward(y, dy);
+      REQUIRE(same_bits(tape.gradient(gate), sum(mul(dy, b), {-1}, true)));
+    }
+  }
+  REQUIRE_THAT(refusal([] {
+                 const Tensor a = zeros({2, 3}, DType::float32);
+                 add_gated(a, a, a);
+               }),
+               ContainsSubstring("add_gated: a and b must be [… V] and the gate [… 1]; got [2, 3], [2, 3] and [2, 3]"));
+}
+
 TEST_CASE("swiglu has the values of silu of the gate times up, and refuses a width that is odd") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     Draw draw(2);

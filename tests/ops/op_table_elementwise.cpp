@@ -129,6 +129,29 @@ void add_choices(std::vector<Row>& rows) {
   rows.back().empties = {of({0}, {0}, {}), of({}, {3, 0}, {1, 1}), of({0, 1}, {4}, {1, 4}), of({2, 1}, {2, 0}, {2, 1})};
 }
 
+void add_gates(std::vector<Row>& rows) {
+  const auto gated = [](const Tensor& a, const Tensor& b, const Tensor& gate) {
+    return Case{{a, b, gate}, [](const auto& x) { return add_gated(x[0], x[1], x[2]); }};
+  };
+  const auto drawn = [gated](Draw& draw, const Shape& shape) {
+    const Tensor a = draw.normals(shape), b = draw.normals(shape);
+    return gated(a, b, draw.normals(shape.with(-1, 1)));
+  };
+  rows.push_back({.op = "add_gated", .name = "leading axes", .draw = [drawn](Draw& draw) {
+                    return drawn(draw, draw.shape(static_cast<int>(draw.integer(1, 4)), 120));
+                  }});
+  const auto of = [gated](const Shape& shape) {
+    return [=] {
+      const Tensor a = zeros(shape, DType::float64);
+      return gated(a, a, zeros(shape.with(-1, 1), DType::float64));
+    };
+  };
+  rows.back().empties = {of({0}), of({0, 3}), of({2, 0})};
+  rows.push_back({.op = "add_gated", .name = "many rows", .draw = [drawn](Draw& draw) {
+                    return drawn(draw, {draw.integer(64, 70), draw.integer(1, 3)});
+                  }});
+}
+
 // Rows of an even number of columns, gate‖up.
 void add_swiglu(std::vector<Row>& rows) {
   const auto packed = [](int rank, double std) {
@@ -186,6 +209,7 @@ std::vector<Row> elementwise_rows() {
       [](const auto& x) { return gelu(x); }));
   rows.push_back(unary_row("gelu", "tanh", normal, [](const auto& x) { return gelu(x, Gelu::tanh); }));
   rows.push_back(unary_row("abs", "off the kink", off_the_kink, MAKI_OVERLOADS(abs)));
+  add_gates(rows);
   add_swiglu(rows);
   add_powers(rows);
   add_choices(rows);

@@ -71,6 +71,8 @@ TEST_CASE("an op names two types that differ in the order of its inputs, whichev
                         ContainsSubstring(std::string(op) + ": ") && ContainsSubstring("got float32 and float64"));
   };
   refused("add", [&] { return add(x, other(x)); });
+  refused("add_gated", [&] { return add_gated(x, other(x), x); });
+  refused("add_gated", [&] { return add_gated(x, x, other(x)); });
   refused("where", [&] { return where(zeros({2, 3, 4}, DType::int32), x, other(x)); });
   refused("concat", [&] { return concat({x, other(x)}, 0); });
   refused("stack", [&] { return stack({x, other(x)}); });

@@ -100,18 +100,20 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   }
 }
 
-TEST_CASE("what teachers predict is part of the memory of a run, with a prior and without") {
-  for (const std::int64_t prior : {0, 3}) {
+TEST_CASE("what a prior and teachers predict is part of the memory of a run") {
+  using Teachers = std::vector<std::string>;
+  for (const auto& [prior, teacher] : {std::pair{0, Teachers{"@counts"}}, {3, {"@counts"}}, {3, {}}}) {
     Config config = smallest_config();
     config.tokenizer = "byte";
     config.block_size = 128;
     config.batch_size = 16;
     config.val_fraction = 0;
     config.ngram_prior = prior;
-    config.teacher = {"@counts"};
+    config.teacher = teacher;
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
-    const std::unique_ptr<Task> task = taught(config, std::make_unique<LanguageModelTask>(config, data));
+    std::unique_ptr<Task> task = std::make_unique<LanguageModelTask>(config, data);
+    if (!teacher.empty()) task = taught(config, std::move(task));
     storage_pool::trim();
     const std::int64_t before = storage_pool::statistics().bytes_in_use;
     storage_pool::reset_peak();
@@ -119,8 +121,8 @@ TEST_CASE("what teachers predict is part of the memory of a run, with a prior an
     trainer.step();
     trainer.step();
     const auto taken = static_cast<double>(storage_pool::statistics().peak_bytes - before);
-    INFO("prior " << prior << ": estimated " << need.total() << " (" << need.expected << " of teachers), taken "
-                  << taken);
+    INFO("prior " << prior << ", " << teacher.size() << " teachers: estimated " << need.total() << " (" << need.expected
+                  << " of teachers), taken " << taken);
     CHECK(static_cast<double>(need.total()) > 0.8 * taken);
     CHECK(static_cast<double>(need.total()) < 1.3 * taken);
   }

@@ -46,10 +46,23 @@ TEST_CASE("a text that counts teach can be read more often, so that a larger net
   REQUIRE(taught.expected_loss < alone.expected_loss);
 }
 
-TEST_CASE("a plan for many threads has a teacher only in a longer time, because few of them count") {
+TEST_CASE("more than four threads do not count faster, so that a plan for many has a teacher in no shorter time") {
+  constexpr double kFast = 1e12;
+  const auto seconds_on = [](std::int64_t threads) {
+    return HeldOutExpectations::seconds_to_make(900'000, 65, threads);
+  };
+  REQUIRE(seconds_on(2) == Approx(0.5 * seconds_on(1)));
+  REQUIRE(seconds_on(16) == seconds_on(4));
   const ThreadsScope scope(16);
-  REQUIRE_FALSE(has_teacher(plan_of(request_for(1'000'000, 180))));
-  REQUIRE(has_teacher(plan_of(request_for(1'000'000, 1200))));
+  REQUIRE_FALSE(has_teacher(plan_of(request_for(1'000'000, 1.9 * seconds_on(16)), kFast)));
+  REQUIRE(has_teacher(plan_of(request_for(1'000'000, 2.1 * seconds_on(16)), kFast)));
+}
+
+TEST_CASE("a plan has no teacher where the time that counting leaves is too short for two passes") {
+  const ThreadsScope scope(2);
+  const PlanRequest request = request_for(1'000'000, 60);
+  REQUIRE_FALSE(has_teacher(plan_of(request)));
+  REQUIRE(has_teacher(plan_of(request, 3 * kSpeed)));
 }
 
 TEST_CASE("the time that the teachers of the user take is planned, and their context is enough for the run") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <vector>
 
 #include "autograd/core/parallel.h"
@@ -90,13 +91,11 @@ std::optional<int> train_teacher(const Config& teacher, const Task& text, const 
 }
 
 void say_what_is_counted(const Task& task) {
-  constexpr double kSecondsPerToken = 7e-5;  // of one thread; measured (docs/decisions/085-counts-that-teach.md)
-  constexpr double kWorthNaming = 5;         // seconds
+  constexpr double kWorthNaming = 5;  // seconds
   const LanguageModelTask* const text = task.as_language_model();
-  const double seconds = text == nullptr
-                             ? 0
-                             : kSecondsPerToken * static_cast<double>(text->dataset().train.size()) /
-                                   static_cast<double>(std::min<std::int64_t>(threads(), HeldOutExpectations::kParts));
+  const double seconds = text == nullptr ? 0
+                                         : HeldOutExpectations::seconds_to_make(std::ssize(text->dataset().train),
+                                                                                task.vocab_sizes().target, threads());
   say(fmt::format("counting the text in many contexts, to learn from it{}",
                   seconds < kWorthNaming ? "" : fmt::format(": about {}", format_duration(seconds))));
 }

@@ -14,7 +14,6 @@ namespace maki {
 
 MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const VocabSizes& vocab,
                          std::int64_t ranks) {
-  constexpr std::int64_t kExpectedCopies = 2;  // what is expected, and the gradient of the logits
   const ParameterStore& store = trainable.store;
   const std::int64_t size = size_of(store.dtype()), trained = store.trainable().size() * size;
   MemoryNeed need;
@@ -38,9 +37,10 @@ MemoryNeed memory_needed(const Config& c, const TrainableModel& trainable, const
       std::max(trainable.model->activation_bytes(c.batch_size, c.block_size), trainable.optimizer->update_bytes());
   if (!c.teacher.empty()) {
     const std::int64_t logits = c.batch_size * c.block_size * vocab.target * size;
-    // The model counts its logits as if they were computed in chunks, unless it has a prior; teachers need them whole.
-    const std::int64_t uncounted = c.ngram_prior > 0 ? 0 : std::max<std::int64_t>(0, logits - kMaxLogitsBytes);
-    need.expected = kExpectedCopies * logits + uncounted;
+    // What is expected. A model without a prior counts its logits as if they were computed in chunks and overwritten
+    // with their gradient; with teachers they are whole, and the gradient has memory of its own.
+    const std::int64_t uncounted = logits + std::max<std::int64_t>(0, logits - kMaxLogitsBytes);
+    need.expected = logits + (c.ngram_prior > 0 ? 0 : uncounted);
   }
   need.carried = 2 * size * trainable.carried.numel(trainable.carried.capacity());
   return need;

@@ -51,16 +51,10 @@ std::int64_t Choices::memory_bytes(const Config& config, const VocabSizes& vocab
   return need.total();
 }
 
-// Measured with a network of 4 x 64 and at most kParts threads, beyond which counting is not faster.
-double Choices::counted_passes() {
-  constexpr double kCountedPasses = 2;
-  constexpr auto kParts = static_cast<double>(HeldOutExpectations::kParts);
-  return kCountedPasses * std::max(1.0, static_cast<double>(threads()) / kParts);
-}
-
-void Choices::add_teachers(double seconds_per_pass) {
+void Choices::add_teachers(std::int64_t train_tokens, std::int64_t vocabulary) {
   for (const std::string& teacher : plan_.config.teacher) {
-    if (teacher == kCountingTeacher) teacher_seconds_ += counted_passes() * seconds_per_pass;
+    if (teacher == kCountingTeacher)
+      teacher_seconds_ += HeldOutExpectations::seconds_to_make(train_tokens, vocabulary, threads());
     if (const auto steps = own_teacher_steps(teacher))
       teacher_seconds_ += static_cast<double>(*steps) * seconds_per_step_;
   }

@@ -42,7 +42,7 @@ class LengthPlanner : Choices {
     timed.block_size = plan_.usual_length = usual_length(task);
     plan_.step = timer.time_step(timed, task.vocab_sizes());
     seconds_per_step_ = plan_.step.seconds;
-    add_teachers(seconds_per_step_ / task.epochs(1));
+    add_teachers(data.train_tokens, plan_.vocabulary);
     choose_rate();
     const TaskRule& rule = task_rule(c);
     const auto most =

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "autograd/core/parallel.h"
 #include "data/io/number.h"
+#include "data/mixing/held_out_expectations.h"
 #include "data/ngram/ngram_model.h"
 #include "train/loop/plan/expected_time.h"
 #include "train/loop/plan/planner.h"
@@ -43,7 +45,10 @@ void Planner::choose_tokenizer() {
   text_.train_tokens = std::max(1.0, static_cast<double>(text_.tokens) * trained);
   text_.train_characters = static_cast<double>(text.characters) * trained;
   text_.prior = prior_use();
-  if (can_be_taught()) text_.counted_passes = counted_passes();
+  if (can_be_taught())
+    text_.counts_share =
+        HeldOutExpectations::seconds_to_make(std::llround(text_.train_tokens), text_.vocabulary, threads()) /
+        request_.seconds;
 }
 
 bool chooses_model(const Config& config) {
@@ -61,7 +66,7 @@ bool Planner::can_have_prior(std::int64_t tokens) const {
 }
 
 PriorUse Planner::prior_use() const {
-  // The priors of a batch of 12 x 128 tokens take 100 MB with so many, and backward has kPriorCopies of this size.
+  // The priors of a batch of 12 x 128 tokens take 100 MB with so many, and a step has kPriorCopies of this size.
   constexpr std::int64_t kMaxPriorVocabulary = 16'384;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior > 0) return PriorUse::certain;
   if (text_.by_heart || text_.vocabulary > kMaxPriorVocabulary || !can_have_prior(text_.tokens)) return PriorUse::no;
@@ -142,7 +147,7 @@ void Planner::consider_teacher(const ShapeChoice& choice) {
     record({"teacher"}, "a network learns more from counts of many contexts and the text than from the text alone");
   }
   taught_ = choice.taught && has_counting_teacher(plan_.config);
-  add_teachers(request_.seconds / choice.passes);
+  add_teachers(std::llround(text_.train_tokens), text_.vocabulary);
 }
 
 std::int64_t Planner::memory_bytes(const Config& config) const {

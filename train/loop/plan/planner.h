@@ -40,11 +40,9 @@ class Choices {
   /// What the run needs if its training text has so many tokens. Training begins when the counts of a teacher are made,
   /// and a part of what that takes is kept.
   static std::int64_t memory_bytes(const Config& config, const VocabSizes& vocab, std::int64_t train_tokens);
-  /// As many passes of training take as long as the counts of a teacher.
-  static double counted_passes();
   /// Adds what the teachers take: the time until they can teach, and from then on a part of each step. Throws Error if
-  /// no time is left. Requires: seconds_per_step_ is that without teachers; a pass takes `seconds_per_pass` then.
-  void add_teachers(double seconds_per_pass);
+  /// no time is left. Requires: seconds_per_step_ is that without teachers.
+  void add_teachers(std::int64_t train_tokens, std::int64_t vocabulary);
   /// What is left for training once the teachers can teach.
   double training_seconds() const { return request_.seconds - teacher_seconds_; }
   /// How many steps fit into a time, or the user's max_steps if these are fewer.

@@ -65,9 +65,9 @@ struct LearnedText {
   double train_tokens = 0, train_characters = 0;
   PriorUse prior = PriorUse::no;
   bool by_heart = false;  ///< the text is so short that it is to be known, not predicted
-  /// As many passes of training take as long as the counts of many contexts that may teach (train --teacher @counts);
-  /// infinity if they may not.
-  double counted_passes = std::numeric_limits<double>::infinity();
+  /// The share of the time for the counts of many contexts that may teach (train --teacher @counts); infinity if they
+  /// may not.
+  double counts_share = std::numeric_limits<double>::infinity();
 };
 
 /// Rows are in ascending order of the arithmetic of a token within each recipe. `counting` is what an n-gram count

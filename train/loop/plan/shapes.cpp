@@ -59,10 +59,13 @@ struct Reading {
   bool taught;
 };
 
-// `passes`: how many there is time for. Half of the time for a teacher is better than none.
+// `passes`: how many there is time for. Half of the time for a teacher is better than none, where the rest is enough
+// for two of them.
 Reading reading_of(const Candidate& c, double passes, const LearnedText& text) {
-  if (c.shape.recipe != prior || passes < 2 * text.counted_passes) return {passes, false};
-  return {(passes - text.counted_passes) / kTaughtStep, true};
+  constexpr double kMostShare = 0.5, kFewestPasses = 2;
+  const double left = passes * (1 - text.counts_share);
+  if (c.shape.recipe != prior || text.counts_share > kMostShare || left < kFewestPasses) return {passes, false};
+  return {left / kTaughtStep, true};
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
