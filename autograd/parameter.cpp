@@ -14,11 +14,6 @@
 namespace maki {
 namespace {
 
-std::int64_t aligned(std::int64_t elements, DType dtype) {
-  const std::int64_t line = 64 / size_of(dtype);
-  return ceil_div(elements, line) * line;
-}
-
 // Sets elements [begin, end) of a flat tensor to zero.
 void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
   dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
@@ -28,7 +23,7 @@ void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
 // uninitialised.
 Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
   const std::int64_t end = offset + shape.numel();
-  clear(flat, end, offset + aligned(shape.numel(), flat.dtype()));
+  clear(flat, end, offset + padded_numel(shape.numel(), flat.dtype()));
   return flat.slice_flat(offset, shape);
 }
 
@@ -47,6 +42,11 @@ Tensor all_rows(const RowGradient& gradient, const Shape& shape) {
 }
 
 }  // namespace
+
+std::int64_t padded_numel(std::int64_t elements, DType dtype) {
+  const std::int64_t line = 64 / size_of(dtype);
+  return ceil_div(elements, line) * line;
+}
 
 Initializer init::constant(double value) {
   return [value](const RandomStream&, std::uint64_t) { return value; };
@@ -136,7 +136,7 @@ void ParameterStore::assign_offsets() {
     for (const auto& parameter : parameters_) {
       if (parameter->group_ != group) continue;
       parameter->offset_ = size;
-      size += aligned(parameter->shape_.numel(), dtype_);
+      size += padded_numel(parameter->shape_.numel(), dtype_);
       check(size < Shape::kMaxElements,
             "parameters: a store must hold fewer than 2^58 elements; this is exceeded by parameter {} of shape {}",
             parameter->name_, parameter->shape_);
@@ -308,8 +308,9 @@ void ParameterStore::keep_int8_values() {
   check(dtype_ == DType::float32, "parameters: only float32 values can be rounded to 8 bits; these are {}",
         to_string(dtype_));
   int8_version_ = 0;
-  int8_ = Storage(int8_values_bytes());
-  auto* blocks = reinterpret_cast<Int8Block*>(int8_.data());
+  int8_ = {};
+  Storage copy(int8_values_bytes());
+  auto* blocks = reinterpret_cast<Int8Block*>(copy.data());
   for (const auto& parameter : parameters_) {
     Int8Matrix& matrix = parameter->int8_ = parameter->int8_sizes();
     if (matrix.bytes() == 0) continue;
@@ -318,6 +319,7 @@ void ParameterStore::keep_int8_values() {
     matrix.blocks = blocks;
     blocks += matrix.panels() * matrix.groups();
   }
+  int8_ = std::move(copy);
   int8_version_ = version_;
 }
 

@@ -129,6 +129,9 @@ struct FlatRange {
   std::int64_t size() const { return end - begin; }
 };
 
+/// How many elements a part of so many takes in a flat block: every part begins at a multiple of 64 bytes.
+std::int64_t padded_numel(std::int64_t elements, DType dtype);
+
 class ParameterStore {
  public:
   explicit ParameterStore(DType dtype = DType::float32);
@@ -218,8 +221,9 @@ class ParameterStore {
   void mark_rounded() { rounded_version_ = version_; }
 
   /// Keeps a copy, rounded to 8 bits (core/int8_matrix.h), of the matrices by which every token is multiplied
-  /// (Parameter::multiplied()). Until mark_changed(), ops that are not recorded read it instead of the values, a
-  /// quarter of the bytes, and compute what they would with the rounded numbers. Throws Error before seal(), unless the
+  /// (Parameter::multiplied()). Until mark_changed(), linear(), linear_gelu(), gelu_feed_forward() and
+  /// linear_cross_entropy() read it where they are not recorded, a quarter of the bytes, and compute what they would
+  /// with the rounded numbers. Its memory is kept until the next call. Throws Error before seal(), unless the
   /// type is float32 and all these numbers are finite; OutOfMemoryError.
   void keep_int8_values();
   /// The bytes of such a copy.

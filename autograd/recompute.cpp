@@ -27,16 +27,25 @@ struct RecomputeAccess {
     if (outer.first_bad_.empty()) outer.first_bad_ = inner.first_bad_;
   }
 
-  using Versions = std::vector<std::pair<const Parameter*, std::uint64_t>>;
+  // A parameter that an op within read, the same if it takes a gradient, and the version of its store.
+  struct Use {
+    const Parameter *read, *trained;
+    std::uint64_t version;
+  };
+  using Versions = std::vector<Use>;
   static Versions versions(const Tape& tape) {
     Versions list;
     for (const Tape::Input& input : tape.inputs_) {
-      if (input.parameter != nullptr) list.emplace_back(input.parameter, input.version);
+      if (input.read != nullptr) list.push_back({input.read, input.parameter, input.version});
     }
+    // Of a recompute() within this one: it has just been recorded.
+    for (const auto& use : tape.inner_uses_) list.push_back({use.first, use.first, use.first->version()});
     return list;
   }
   static void add_uses(Tape& outer, const Versions& of_last_node) {
-    for (const auto& [parameter, version] : of_last_node) outer.inner_uses_.emplace_back(parameter, outer.size() - 1);
+    for (const Use& use : of_last_node) {
+      if (use.trained != nullptr) outer.inner_uses_.emplace_back(use.trained, outer.size() - 1);
+    }
   }
 };
 
@@ -53,9 +62,9 @@ struct Replay {
   RecomputeAccess::Versions versions;
 
   void operator()(Grads& grads) const {
-    for (const auto& [parameter, version] : versions) {
-      check(parameter->version() == version,
-            "backward: parameter {} was updated after it was recorded; record the step again", parameter->name());
+    for (const auto& use : versions) {
+      check(use.read->version() == use.version,
+            "backward: parameter {} was updated after it was recorded; record the step again", use.read->name());
     }
     Tape tape;
     RecomputeAccess::inspect_like(*outer, tape);
@@ -93,7 +102,8 @@ Tensor recompute(const Tensor& x, const Function& f) {
   {
     const Recording on(tape, replay.place.random);
     RecomputeAccess::move_to(tape, replay.place.calls);
-    y = f(replay.x).detach();
+    y = f(tape.watch(replay.x))
+            .detach();  // watched, as in backward, so that ops of frozen parameters are recorded, too
     RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
   }
   RecomputeAccess::report(*outer, tape);

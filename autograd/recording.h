@@ -80,9 +80,10 @@ constexpr Precision precision_named(std::string_view name) {
 /// attention) that are called on this thread round their operands to `precision`: to nearest, ties to even; subnormal
 /// numbers become 0. The gradient of a bias sums rounded numbers as well. Sums stay float32, and so does every tensor.
 /// The innermost scope applies; without one, nothing is rounded. A backward pass rounds like the recording that it
-/// differentiates. Nothing else changes: not ops on float64 tensors, not those outside a Recording and AsRecorded, not
-/// relative or linear attention. Operands are rounded alike on every CPU; the order of the sums depends on whether it
-/// has instructions for bfloat16.
+/// differentiates, so the precision must be the same during the whole recording: otherwise an op that is recorded
+/// throws Error, as does a Recording on a tape that was begun with another precision. Nothing else changes: not ops on
+/// float64 tensors, not those outside a Recording and AsRecorded, not relative or linear attention. Operands are
+/// rounded alike on every CPU; the order of the sums depends on whether it has instructions for bfloat16.
 class ProductPrecision {
  public:
   explicit ProductPrecision(Precision precision);

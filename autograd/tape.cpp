@@ -111,9 +111,9 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
                     static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure,
                     /*watches=*/false});
   for (const Tensor* const x : inputs) {
-    const Parameter* const parameter = x->link().parameter();
+    const Parameter* const read = x->link().value_of;
     inputs_.push_back(
-        {x->link().slot, parameter, parameter == nullptr ? 0 : parameter->version(), x->numel(), x->dtype()});
+        {x->link().slot, x->link().parameter(), read, read == nullptr ? 0 : read->version(), x->numel(), x->dtype()});
   }
   for (Tensor* const y : outputs) {
     y->set_link({.epoch = epoch_, .slot = static_cast<std::int32_t>(slots_.size())});
@@ -162,9 +162,11 @@ void Tape::release() noexcept {
 
 // Clears the gradients of every store that has one for a parameter on this tape: of all its parameters, not only those.
 void Tape::drop_gradients() noexcept {
-  for (const Input& input : inputs_) {
-    if (input.parameter != nullptr && input.parameter->gradient_written()) input.parameter->clear_store_gradients();
-  }
+  const auto drop = [](const Parameter* parameter) {
+    if (parameter != nullptr && parameter->gradient_written()) parameter->clear_store_gradients();
+  };
+  for (const Input& input : inputs_) drop(input.parameter);
+  for (const auto& use : inner_uses_) drop(use.first);
 }
 
 Tape::BackwardGuard::BackwardGuard(Tape& of) : tape(of) {
@@ -232,9 +234,10 @@ void Tape::settle(const Node& node) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
+    check(input.read == nullptr || input.read->version() == input.version,
+          "backward: parameter {} was updated after it was recorded; record the step again",
+          input.read == nullptr ? "" : input.read->name());
     if (input.parameter != nullptr) {
-      check(input.parameter->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {
       delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);

@@ -174,8 +174,9 @@ class Tape {
   // An input of a node. Its gradient is wanted if it goes to a slot or to a parameter.
   struct Input {
     std::int32_t slot;
-    const Parameter* parameter;
-    std::uint64_t version;  // of the parameter's store when the node was recorded
+    const Parameter* parameter;  // that the gradient goes to
+    const Parameter* read;       // whose value the input is, also if it takes no gradient
+    std::uint64_t version;       // of the store of `read` when the node was recorded
     std::int64_t numel;
     DType dtype;
     bool wanted() const { return slot >= 0 || parameter != nullptr; }
@@ -252,10 +253,11 @@ class Tape {
   Observer observer_;
 };
 
-/// While it exists, `observer` is told about every op called on this thread, and nothing is recorded, also on the tape
-/// of an outer Recording: dropout is the identity, nothing is saved for backward, and products round as in generation.
-/// So a trained model can be looked into without a copy of it and without the memory of a training step. Observed::node
-/// is 0. Of an Observing and a Recording, the innermost applies.
+/// While it exists, `observer` is told about the ops called on this thread that Tape::Observer would be told about,
+/// except for linear_attention() with sums, and nothing is recorded, also on the tape of an outer Recording: dropout is
+/// the identity, nothing is saved for backward, and products round as in generation, unless an AsRecorded exists. So a
+/// trained model can be looked into without a copy of it and without the memory of a training step. Observed::node is
+/// 0. Of an Observing and a Recording, the innermost applies.
 ///
 /// Thread safety: applies to the thread that created it, on which it must be destroyed before anything that it is
 /// inside of. Whatever the observer throws, the op throws.
@@ -288,6 +290,9 @@ struct RecordAccess {
       for (Tensor* const y : outputs) tape->inspect_tensor("output", name, *y);
     }
     if (!tape->wants(name, inputs)) return;
+    check(tape->precision_ == ProductPrecision::current(),
+          "{}: the Recording was begun with products in {}; got {}; begin a ProductPrecision before the Recording",
+          name, to_string(tape->precision_), to_string(ProductPrecision::current()));
     using Stored = std::remove_cvref_t<F>;
     static_assert(!std::is_lvalue_reference_v<F>, "record: pass the closure as a temporary");
     tape->make_room(inputs.size(), outputs.size());  // so that push() cannot throw, which would leak the closure

@@ -28,8 +28,8 @@ double Tensor::item() const {
 }
 
 Tensor Tensor::slice_flat(std::int64_t begin, const Shape& shape) const {
-  check(begin >= 0 && begin + shape.numel() <= numel(), "slice_flat: elements [{}, {}) must lie in [0, {})", begin,
-        begin + shape.numel(), numel());
+  check(begin >= 0 && begin <= numel() && shape.numel() <= numel() - begin,
+        "slice_flat: {} elements from {} on must lie in [0, {})", shape.numel(), begin, numel());
   Tensor part = detach();
   part.data_ += begin * size_of(dtype_);
   part.shape_ = shape;

@@ -8,9 +8,9 @@
 // one thread while another reads them.
 //
 // Lifetime: a block lives as long as its last handle, so a tensor never refers to freed memory. A gradient link is
-// different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
-// Recording or AsRecorded after the parameter's store is destroyed; one that links to a tape is rejected there once
-// backward() or clear() has emptied the tape, and can be used again through detach().
+// different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be given to an
+// op after the parameter's store is destroyed; one that links to a tape is rejected in a Recording once backward() or
+// clear() has emptied the tape. Both can be used again through detach().
 #pragma once
 
 #include <cstdint>

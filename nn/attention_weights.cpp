@@ -63,7 +63,7 @@ void soften(double* scores, std::int64_t keys) {
 void normalize(double* products, std::int64_t keys, double floor) {
   double sum = 0;
   for (std::int64_t s = 0; s < keys; ++s) sum += products[s];
-  for (std::int64_t s = 0; s < keys; ++s) products[s] /= std::max(sum, floor);
+  for (std::int64_t s = 0; s < keys; ++s) products[s] /= floor > 0 ? std::max(sum, floor) : sum;
 }
 
 // Calls one(b, h, t) for every query of every head.

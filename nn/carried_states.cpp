@@ -16,6 +16,7 @@ std::int64_t limited_product(std::int64_t a, std::int64_t b) {
 
 CarriedLayout::CarriedLayout(const Model& model, std::int64_t micro_batches, std::int64_t batch)
     : micro_batches_(micro_batches) {
+  check(micro_batches >= 1, "carried state: there must be at least 1 micro-batch; got {}", micro_batches);
   const std::unique_ptr<State> state = model.make_carried(batch);
   if (!state) return;
   capacity_ = state->capacity();

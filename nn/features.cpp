@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <optional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
@@ -123,14 +124,20 @@ namespace {
 // The standard deviation of initial landmarks, where standard normal keys have 1.
 constexpr double kLandmarkStdFactor = 0.5;
 
-// The initial value of random projections: all of it is drawn at once, when the first element is asked for.
+// The initial value of random projections: all of it is drawn at once, when the first element of a stream is asked for.
+// A seal() that fails may be followed by one with another stream.
 Initializer projection_initializer(std::int64_t m, std::int64_t d) {
   struct Drawn {
-    std::once_flag once;
+    std::mutex mutex;
+    std::optional<RandomStream> stream;
     Tensor values;
   };
   return [m, d, drawn = std::make_shared<Drawn>()](const RandomStream& stream, std::uint64_t index) {
-    std::call_once(drawn->once, [&] { drawn->values = random_projection(stream, m, d, true); });
+    const std::scoped_lock lock(drawn->mutex);
+    if (drawn->stream != stream) {
+      drawn->values = random_projection(stream, m, d, true);
+      drawn->stream = stream;
+    }
     return drawn->values.data<double>()[index];
   };
 }

@@ -23,7 +23,7 @@ const Parameter* find_or_none(const ParameterStore& store, const std::string& na
 template <class T>
 void add_product(std::span<T> to, std::span<const T> b, std::span<const T> a, std::int64_t rank, double scale) {
   const std::int64_t out = static_cast<std::int64_t>(b.size()) / rank, in = static_cast<std::int64_t>(a.size()) / rank;
-  parallel_ranges(out, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(out, 2 * in * rank, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t col = 0; col < in; ++col) {
         double sum = 0;
@@ -54,11 +54,13 @@ std::optional<LowRankAdapter> adapter_of(const Scope& scope, std::int64_t in, st
   const LowRank* const options = scope.low_rank();
   const bool hidden = matrices > 0;
   if (options == nullptr || !hidden || !options->wanted((scope / kWeight).path())) return std::nullopt;
+  check(options->rank >= 1, "adapters: the rank must be at least 1; got {}", options->rank);
   return LowRankAdapter(scope, in, out, matrices, *options);
 }
 
 bool is_adapter(std::string_view name) {
-  return name.ends_with(std::string(".") + kA) || name.ends_with(std::string(".") + kB);
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return last == kA || last == kB;
 }
 
 void merge_adapters(const ParameterStore& adapted, double scale, ParameterStore& plain) {

@@ -49,8 +49,12 @@ Tensor Generator::prior_of_batch(const Batch& batch, DType dtype, const Tensor& 
 
 Tensor Generator::prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const {
   if (!prior_needs()) return {};
-  const std::int64_t tokens = ids.shape()[1];
+  const Shape& shape = ids.shape();
+  check(shape.rank() == 2 && shape[1] >= 1 && (!before || before.shape()[0] == shape[0]),
+        "{}: the next ids must be [B, t] with t >= 1, for the B sequences of the state; got {}", kind(), shape);
+  const std::int64_t tokens = shape[1];
   const TokenPrior& prior = required_prior();
+  check_prior_ids(prior, ids);
   RecentTokens read(prior.context_tokens());
   if (before) read.append(before);
   if (tokens > 1) read.append(columns(ids, 0, tokens - 1));

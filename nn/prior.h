@@ -33,8 +33,10 @@ class TokenPrior {
                                  std::span<float> out) const = 0;
 };
 
+/// Throws Error if an id is outside the vocabulary of the prior.
+void check_prior_ids(const TokenPrior& prior, const Tensor& ids);
 /// The prior of ids [B, T] int32, before which `before` [B, m] was read (empty: nothing) → [B, T, V]. Throws Error if
-/// an id of `ids` is outside [0, V); those of `before` are not checked.
+/// an id of `ids` is outside [0, V), while those of `before` are not checked, and unless `before` has B rows.
 Tensor prior_of(const TokenPrior& prior, const Tensor& ids, const Tensor& before, DType dtype);
 
 /// What a model with a prior requires of it: its vocabulary, and on how many tokens before the next one it depends at

@@ -18,7 +18,8 @@ const TransformerConfig& checked(const char* model, const TransformerConfig& c) 
   check(c.dropout >= 0 && c.dropout < 1, "{}: dropout must be in [0, 1); got {}", model, c.dropout);
   check(c.ffn_width >= 0, "{}: ffn_width must be at least 0; got {}", model, c.ffn_width);
   check(c.ngram_prior >= 0, "{}: ngram_prior must be at least 0; got {}", model, c.ngram_prior);
-  check(c.norm_epsilon > 0, "{}: norm_epsilon must be above 0; got {}", model, c.norm_epsilon);
+  check(c.norm_epsilon > 0 && c.norm_epsilon <= 1, "{}: norm_epsilon must be above 0 and at most 1; got {}", model,
+        c.norm_epsilon);
   return c;
 }
 

@@ -73,7 +73,7 @@ struct TransformerConfig {
 };
 
 /// Returns the configuration. Throws Error, with the name of the model, for sizes below 1, for a dropout outside [0,
-/// 1), for an ffn_width or ngram_prior below 0, and for a norm_epsilon that is not above 0. What concerns heads,
+/// 1), for an ffn_width or ngram_prior below 0, and for a norm_epsilon outside (0, 1]. What concerns heads,
 /// positions, convolutions and n-grams is checked where these are made.
 const TransformerConfig& checked(const char* model, const TransformerConfig& config);
 

@@ -12,10 +12,12 @@ bool is_fraction(double x) { return x >= 0 && x < 1; }
 
 }  // namespace
 
-void check_adam_options(const char* name, const AdamOptions& o) {
+void check_adam_options(const char* name, const AdamOptions& o, DType dtype) {
   check(is_fraction(o.beta1) && is_fraction(o.beta2), "{}: beta1 and beta2 must be in [0, 1); got {} and {}", name,
         o.beta1, o.beta2);
   check(std::isfinite(o.eps) && o.eps > 0, "{}: eps must be finite and above 0; got {}", name, o.eps);
+  check(dtype == DType::float64 || static_cast<float>(o.eps) > 0, "{}: eps must be above 0 in float32; got {}", name,
+        o.eps);
   check(std::isfinite(o.weight_decay) && o.weight_decay >= 0,
         "{}: weight_decay must be finite and not negative; got {}", name, o.weight_decay);
 }
@@ -42,7 +44,7 @@ Adam::Adam(const char* name, ParameterStore& store, const AdamOptions& options, 
     : FlatOptimizer(store, {{.name = "exp_avg"}, {.name = "exp_avg_sq", .may_be_negative = false}}),
       options_(options),
       decoupled_(decoupled) {
-  check_adam_options(name, options);
+  check_adam_options(name, options, store.dtype());
 }
 
 void Adam::update_group(const OptimizerStep& step, FlatUpdate& group) {

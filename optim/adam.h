@@ -47,8 +47,9 @@ class AdamW final : public Adam {
   explicit AdamW(ParameterStore& store, const AdamWOptions& options = {});
 };
 
-/// Throws Error, whose message begins with `name`, unless the options are in range.
-void check_adam_options(const char* name, const AdamOptions& options);
+/// Throws Error, whose message begins with `name`, unless the options are in range for values of this type, in which
+/// eps must not become 0.
+void check_adam_options(const char* name, const AdamOptions& options, DType dtype);
 
 /// One step of Adam (of AdamW if `decoupled`) on tensors of the same number of elements, for optimizers that use Adam
 /// for some of their parameters. Without `decay`, the weight decay of the options is not applied. The new values are

@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/optimizer.h"
 #include "autograd/kernels/simd/target.h"
 
 namespace maki {
@@ -15,10 +16,6 @@ namespace {
 // threads of two cores with AVX2 at one after the other, 128 × 128 takes 0.6 to 0.7 times as long, 128 × 512 0.8, 384 ×
 // 384 0.9 and 768 × 768 as long.
 constexpr std::int64_t kMostElementsOfOneThread = std::int64_t{1} << 18, kLeastMatricesPerThread = 4;
-
-// A momentum below this becomes 0 instead of subnormal; the bounds are those of kernels/optimizer.cpp.
-template <class T>
-constexpr T kSmallestFirstMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
 
 bool suits_one_thread(const Parameter& p) {
   const std::int64_t matrices = p.matrices(), elements = p.shape().numel();
@@ -40,7 +37,7 @@ void nesterov(double coefficient, double grad_scale, const Tensor& gradient, Ten
   parallel_ranges(gradient.numel(), 2, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T fresh = add * g[i], mean = keep * m[i] + fresh;
-      m[i] = std::abs(mean) < kSmallestFirstMoment<T> ? T{0} : mean;
+      m[i] = std::abs(mean) < kernels::kSmallestFirstMoment<T> ? T{0} : mean;
       u[i] = keep * m[i] + fresh;
     }
   });
@@ -66,7 +63,7 @@ Muon::Muon(ParameterStore& store, const MuonOptions& options)
   check(std::isfinite(o.matrix_factor) && o.matrix_factor >= 0,
         "muon: matrix_factor must be finite and not negative; got {}", o.matrix_factor);
   check(o.momentum >= 0 && o.momentum < 1, "muon: momentum must be in [0, 1); got {}", o.momentum);
-  check_adam_options("muon", adam_);
+  check_adam_options("muon", adam_, store.dtype());
 }
 
 std::vector<MomentSpec> Muon::moments_of(const Parameter& parameter) const {

@@ -11,12 +11,6 @@
 namespace maki {
 namespace {
 
-// The number of elements after which the next part can begin: at a multiple of 64 bytes, as in the parameter store.
-std::int64_t padded(std::int64_t elements, DType dtype) {
-  const std::int64_t multiple = 64 / size_of(dtype);
-  return (elements + multiple - 1) / multiple * multiple;
-}
-
 // The layout of this moment in the list, which is extended if it is new.
 MomentLayout& layout_of(const MomentSpec& spec, std::vector<MomentLayout>& layouts) {
   const auto found = std::ranges::find(layouts, spec.name, &MomentLayout::name);
@@ -34,7 +28,7 @@ void append(const Parameter& parameter, const MomentSpec& spec, DType dtype, std
         "optimizer: a parameter must declare each moment once; parameter {} declares {} twice", parameter.name(),
         spec.name);
   layout.parts.push_back({&parameter, spec.shape, layout.length});
-  layout.length += padded(spec.shape.numel(), dtype);
+  layout.length += padded_numel(spec.shape.numel(), dtype);
 }
 
 // Brings the rounded copy of the values up to date, if there is one and the update has not done so block by block.
@@ -99,7 +93,7 @@ std::vector<FlatRange> Optimizer::divide(FlatRange range, int parts) const {
     std::int64_t& end = ranges[part].end;
     for (const auto& parameter : store_.parameters()) {
       const std::int64_t first = parameter->offset();
-      const std::int64_t last = first + padded(parameter->shape().numel(), store_.dtype());
+      const std::int64_t last = first + padded_numel(parameter->shape().numel(), store_.dtype());
       if (!parameter->has_flat_gradient() || end <= first || end >= last || updates_elements_of(*parameter)) continue;
       end = end - first < last - end ? first : last;
       break;
@@ -159,17 +153,19 @@ const std::vector<Moment>& Optimizer::moments() const {
   if (moments_) return *moments_;
   check(store_.sealed(), "optimizer: the store must be sealed before it is trained; call seal()");
   std::vector<Moment> moments;
+  std::vector<Storage> pages;
   for (MomentLayout& layout : moment_layouts()) {
     const Shape shape{layout.length};
     Tensor values;
     if (shard_) {
-      const Storage& pages = pages_.emplace_back(Storage::of_zero_pages(layout.length * size_of(store_.dtype())));
-      values = Tensor(pages, 0, shape, store_.dtype());
+      pages.push_back(Storage::of_zero_pages(layout.length * size_of(store_.dtype())));
+      values = Tensor(pages.back(), 0, shape, store_.dtype());
     } else {
       values = zeros(shape, store_.dtype());
     }
     moments.push_back({std::move(layout), std::move(values)});
   }
+  pages_ = std::move(pages);
   return moments_.emplace(std::move(moments));
 }
 

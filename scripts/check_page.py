@@ -149,7 +149,7 @@ class Tab:
     def press(self, key, modifiers=0):
         """Presses a key; modifiers: 2 is Ctrl, 8 is Shift."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
-                 "ArrowRight": 39, "ArrowDown": 40, "a": 65, "z": 90}
+                 "ArrowRight": 39, "ArrowDown": 40, "Backspace": 8, "a": 65, "z": 90}
         extra = {"text": "\r"} if key == "Enter" and not modifiers else {}
         common = dict(key=key, code=key, windowsVirtualKeyCode=codes[key], modifiers=modifiers)
         self.call("Input.dispatchKeyEvent", type="keyDown" if extra else "rawKeyDown", **common, **extra)
@@ -348,6 +348,9 @@ class Checks:
         tab.until("document.querySelectorAll('#attention .chip').length > 1", 10, "nothing is shown inside")
         tab.tab_to("#inside-text")
         tab.press("a", 2)
+        tab.press("Backspace")
+        time.sleep(4)  # the page looks for runs again, and draws
+        self.report(tab.value("document.getElementById('inside-text').value") == "", "an emptied field stays empty")
         tab.type("Once upon a day")
         tab.press("Enter")
         chips = "[...document.querySelectorAll('#attention .chip')].map((c) => c.textContent).join('')"

@@ -19,14 +19,6 @@ constexpr const char* to_string(DType dtype) {
   return dtype == DType::float32 ? "float32" : dtype == DType::float64 ? "float64" : "int32";
 }
 
-/// The inverse of to_string(). Throws Error for any other name.
-constexpr DType dtype_named(std::string_view name) {
-  for (const DType dtype : {DType::float32, DType::float64, DType::int32}) {
-    if (name == to_string(dtype)) return dtype;
-  }
-  fail("dtype: must be float32, float64 or int32; got {}", name);
-}
-
 /// The DType of float, double or std::int32_t; no other type compiles.
 template <class T>
 constexpr DType dtype_of() {

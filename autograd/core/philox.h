@@ -67,6 +67,8 @@ class RandomStream {
   /// An integer in [0, bound), computed from bits64(index); the probability of each is off by at most 2^-64. Requires:
   /// bound > 0.
   std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;
+  /// Whether both are the same sequence.
+  bool operator==(const RandomStream&) const = default;
 
  private:
   std::array<std::uint32_t, 2> key_{}, salt_{};

@@ -21,15 +21,6 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Moments below these bounds are flushed to 0. A moment that receives no gradient would otherwise decay through the
-// subnormal numbers, on which arithmetic is up to 25 times slower. The bound of the second moment is lower
-// because it averages squares: a gradient of 1e-14, which is large compared to an eps of 1e-15, has a square of 1e-28,
-// of which one step adds a thousandth. In float64 the bounds are far below anything that a gradient test can detect.
-template <class T>
-constexpr T kSmallestFirstMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
-template <class T>
-constexpr T kSmallestSecondMoment = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
-
 // x, or 0 where |x| < smallest. NaN stays NaN.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
 HWY_INLINE V Flush(D d, V x, T smallest) {

@@ -21,13 +21,11 @@ EmbeddingSumShape checked_shape(const Tensor& table, const Tensor& ids) {
         ids.shape());
   const EmbeddingSumShape shape{
       .rows = table.shape()[0], .cols = table.shape()[1], .tokens = ids.shape().rows(), .terms = ids.shape().cols()};
-  const std::span<const std::int32_t> all = ids.values<std::int32_t>();
-  const auto bad = std::ranges::find_if(all, [&](std::int32_t id) { return id < -1 || id >= shape.rows; });
-  if (bad != all.end()) {
+  if (const auto bad = first_outside(ids, shape.rows, -1)) {
     fail(
         "embedding_sum: ids must be in [0, {}), the rows of the table, or -1 for no row; got {} at index {} of ids of "
         "shape {}",
-        shape.rows, *bad, bad - all.begin(), ids.shape());
+        shape.rows, ids.data<std::int32_t>()[*bad], *bad, ids.shape());
   }
   return shape;
 }

@@ -21,10 +21,10 @@ struct FeedForward {
 /// them would round them anyway and the product that computes them can. No bit of the result depends on it.
 class Hidden {
  public:
-  /// Memory for the result of g, which is set to write to it.
+  /// Memory for the result of g, which is set to write to it. `read_rounded`: whether the products that read it round.
   template <class T>
-  explicit Hidden(kernels::Gemm<T>& g)
-      : rounded_(g.rounds_operands && g.k <= kernels::kMaxRoundedResultDepth),
+  Hidden(kernels::Gemm<T>& g, bool read_rounded)
+      : rounded_(g.rounds_operands && read_rounded && g.k <= kernels::kMaxRoundedResultDepth),
         storage_(g.m * g.n * static_cast<std::int64_t>(rounded_ ? sizeof(BFloat16) : sizeof(T))) {
     if (rounded_) {
       g.c_rounded = reinterpret_cast<BFloat16*>(storage_.data());
@@ -69,12 +69,13 @@ template <class T>
 Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivative, Tensor& y) {
   const bool recorded = rounds_as_recorded();
   kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), forward_weight<T>(f.up), recorded);
-  Hidden hidden(up);
+  const kernels::GemmOperand<T> down_weight = forward_weight<T>(f.down);
+  Hidden hidden(up, down_weight.int8 == nullptr);
   up.bias = data_or_null<T>(f.up_bias);
   up.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
   if (derivative) up.derivative = derivative.data<T>();
   run(up);
-  kernels::Gemm<T> down = linear_product(f.down_shape, hidden.operand<T>(), forward_weight<T>(f.down), recorded);
+  kernels::Gemm<T> down = linear_product(f.down_shape, hidden.operand<T>(), down_weight, recorded);
   down.c = y.data<T>();
   down.bias = data_or_null<T>(f.down_bias);
   run(down);
@@ -85,7 +86,7 @@ Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivat
 template <class T>
 Hidden backward_hidden(const FeedForward& f, const T* dy, const Tensor& derivative) {
   kernels::Gemm<T> g = linear_backward_x_product(f.down_shape, dy, weight_operand<T>(f.down, true));
-  Hidden d(g);
+  Hidden d(g, /*read_rounded=*/true);
   g.factor = derivative.data<T>();
   run(g);
   return d;

@@ -186,7 +186,7 @@ namespace {
 std::int64_t logits_stride(std::int64_t columns) { return ceil_div(columns, std::int64_t{16}) * 16; }
 
 // A chunk of forward has at least this many rows, however large they are (or all, if there are fewer), because every
-// chunk reads the whole weight, and otherwise a multiple of this number.
+// chunk reads the whole weight. It has all rows if they fit, and otherwise a multiple of this number.
 constexpr std::int64_t kMinForwardChunkRows = 128;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
@@ -198,8 +198,9 @@ struct Chunk {
 };
 Chunk forward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
   const std::int64_t row_bytes = std::max<std::int64_t>(1, all.vocabulary * size_of(dtype));
+  const std::int64_t fit = kMaxLogitsBytes / row_bytes;
   const std::int64_t most =
-      std::max(kMinForwardChunkRows, kMaxLogitsBytes / row_bytes / kMinForwardChunkRows * kMinForwardChunkRows);
+      all.rows <= fit ? fit : std::max(kMinForwardChunkRows, fit / kMinForwardChunkRows * kMinForwardChunkRows);
   return {std::max<std::int64_t>(1, std::min(all.rows, most)), all.vocabulary};
 }
 Chunk backward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {

@@ -30,6 +30,13 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
   return finding;
 }
 
+bool is_unread_special(const Tokenizer& tokenizer, std::int32_t id) {
+  const BpeParts* const bpe = tokenizer.bpe_parts();
+  if (bpe == nullptr) return false;
+  const auto found = std::ranges::lower_bound(bpe->added, id, {}, &AddedToken::id);
+  return found != bpe->added.end() && found->id == id && !found->always;
+}
+
 std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
   constexpr std::size_t kMaxListed = 8;  // enough for a message
   const BpeParts* const bpe = tokenizer.bpe_parts();

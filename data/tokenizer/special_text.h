@@ -1,6 +1,7 @@
 // Special tokens that are written in a text, such as <|im_start|> in the prompt of a chat model.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ bool has_specials(const Tokenizer& tokenizer);
 /// does. It is saved like this. Throws CorpusError if the vocabulary has none.
 std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer);
 
+/// Whether the token of this id is a special one that encode() never gives, whatever is written.
+bool is_unread_special(const Tokenizer& tokenizer, std::int32_t id);
 /// How often the texts of special tokens occur that encode() does not find, as a message lists it: "<|endoftext|> (3
 /// times)"; empty if none occurs.
 std::string unread_specials(const Tokenizer& tokenizer, std::string_view text);

@@ -71,9 +71,9 @@ KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> p
     for (const auto& [c, count] : tokenizer.unknown(piece)) unknown[c] += count;
   }
   if (unknown.empty()) return known;
-  check<CorpusError>(policy != Unknown::error,
-                     "{}; leave them out with `unknown` skip, or replace them with `unknown` replace",
-                     unknown_sentence(tokenizer.vocab_size(), unknown));
+  check<CorpusError>(policy != Unknown::error && policy != Unknown::refuse, "{}; leave them out{}",
+                     unknown_sentence(tokenizer.vocab_size(), unknown),
+                     policy == Unknown::refuse ? "" : " with `unknown` skip, or replace them with `unknown` replace");
   if (policy == Unknown::replace) known.replacement = replacement_in(tokenizer);
   known.changed.reserve(known.pieces.size());
   for (std::string_view& piece : known.pieces) {

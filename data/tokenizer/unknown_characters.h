@@ -10,8 +10,9 @@
 
 namespace maki {
 
-/// What to do with characters that the vocabulary lacks: reject the text, leave them out, or replace each of them.
-enum class Unknown : std::uint8_t { error, skip, replace };
+/// What to do with characters that the vocabulary lacks: reject the text, leave them out, or replace each of them;
+/// `refuse` rejects the text where nobody can choose another policy, which an error therefore does not advise.
+enum class Unknown : std::uint8_t { error, skip, replace, refuse };
 
 /// The policy named "error", "skip" or "replace". Throws Error for any other name.
 Unknown parse_unknown_policy(const std::string& name);
@@ -30,9 +31,9 @@ struct KnownText {
 
 /// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the
 /// first of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are
-/// unknown ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the
-/// three. With a tokenizer that normalizes, the characters that are left out, replaced and counted are those of the
-/// normalized text.
+/// unknown ones and the policy is Unknown::error or Unknown::refuse, or if they are to be replaced and the vocabulary
+/// has none of the three. With a tokenizer that normalizes, the characters that are left out, replaced and counted are
+/// those of the normalized text.
 KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy);
 
 }  // namespace maki

@@ -29,7 +29,7 @@ struct Gpt {
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
   /// 1, if n_head does not divide n_embd or n_kv_head does not divide n_head, for a dropout outside [0, 1), for a
   /// position_base that is not above 1 where it is used, for rotary positions if heads have an odd number of columns,
-  /// for an ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, and for n-gram options or a
+  /// for an ffn_width or ngram_prior below 0, for a norm_epsilon outside (0, 1], and for n-gram options or a
   /// conv_width that are out of range.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.

@@ -1,6 +1,7 @@
 // recompute(): the bits of the function itself, for values, gradients and random numbers, with less memory.
 #include "autograd/recompute.h"
 
+#include <algorithm>
 #include <rapidcheck.h>
 
 #include "autograd/core/storage.h"
@@ -211,4 +212,46 @@ TEST_CASE("the gradient of a parameter is complete when backward has passed its 
       REQUIRE(same_bits(gradient, parameter->gradient()));
     }
   }
+}
+
+TEST_CASE("an error in the middle of backward leaves no gradient of a parameter that only a recomputed part uses") {
+  Chain chain(1, 3);
+  ParameterStore store;
+  Parameter& inner = store.add("inner", {3, 3}, init::normal(1));
+  store.seal(2);
+  Tape tape;
+  const auto backward = [&](bool fails) {
+    Tensor loss;
+    {
+      const Recording on(tape);
+      const Tensor x = embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2}));
+      loss = sum(recompute(scale(x, 2), [&](const Tensor& y) { return linear(y, inner); }));
+    }
+    tape.backward(loss, 1, [&](std::size_t node) { check(!fails || node != 1, "stopped"); });
+  };
+  backward(false);
+  const Tensor wanted = inner.gradient().clone();
+  store.clear_gradients();
+  REQUIRE(error_message<Error>([&] { backward(true); }) == "stopped");
+  REQUIRE_FALSE(inner.gradient_written());
+  backward(false);
+  REQUIRE(same_bits(inner.gradient(), wanted));
+}
+
+TEST_CASE("parameters of a recompute within a recompute are known to the tape, and must not change before backward") {
+  Chain chain(1, 3);
+  ParameterStore store;
+  Parameter& inner = store.add("inner", {3, 3}, init::normal(1));
+  store.seal(2);
+  Tape tape;
+  Tensor loss;
+  {
+    const Recording on(tape);
+    const Tensor x = embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2}));
+    loss = sum(
+        recompute(x, [&](const Tensor& y) { return recompute(y, [&](const Tensor& z) { return linear(z, inner); }); }));
+  }
+  REQUIRE(std::ranges::any_of(tape.first_uses(), [&](const auto& use) { return use.first == &inner; }));
+  store.mark_changed();
+  REQUIRE(error_message<Error>([&] { tape.backward(loss); }).find("parameter inner was updated") != std::string::npos);
 }

@@ -4,7 +4,9 @@
 #include <pthread.h>
 
 #include "autograd/core/check.h"
+#include "autograd/ops.h"
 #include "autograd/parameter.h"
+#include "autograd/recompute.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -272,4 +274,39 @@ TEST_CASE_METHOD(TapeFixture, "inspection names the first tensor that is not fin
     });
   }));
   REQUIRE_THAT(tape.first_non_finite(), ContainsSubstring("input gradient of spoils"));
+}
+
+TEST_CASE("values of a frozen parameter must not change before backward, because gradients of others depend on them") {
+  ParameterStore trained, other;
+  Parameter& a = trained.add("a", {1, 2}, init::normal(1));
+  Parameter& frozen = other.add("b", {2, 2}, init::normal(1), ParamGroup::frozen);
+  trained.seal(1);
+  other.seal(2);
+  const auto loss_of = [&](Tape& tape, bool recomputes) {
+    const Recording on(tape);
+    const auto product = [&](const Tensor& x) { return linear(x, frozen); };
+    return sum(recomputes ? recompute(scale(a, 1), product) : product(a));
+  };
+  for (const bool recomputes : {false, true}) {
+    Tape tape;
+    const Tensor loss = loss_of(tape, recomputes);
+    other.mark_changed();
+    REQUIRE_THROWS_WITH(tape.backward(loss), ContainsSubstring("parameter b was updated after it was recorded"));
+    tape.backward(loss_of(tape, recomputes));
+    REQUIRE(a.gradient_written());
+    trained.clear_gradients();
+  }
+}
+
+TEST_CASE("an op that would be rounded otherwise than the backward pass of its recording is refused") {
+  ParameterStore store;
+  Parameter& w = store.add("w", {2, 2}, init::normal(1));
+  store.seal(1);
+  Tape tape;
+  const Recording on(tape);
+  const Tensor x = full({1, 2}, DType::float32, 1);
+  linear(x, w);
+  const ProductPrecision rounding(Precision::bfloat16);
+  REQUIRE_THROWS_WITH(linear(x, w), ContainsSubstring("linear: the Recording was begun with products in float32; got "
+                                                      "bfloat16"));
 }

@@ -110,5 +110,8 @@ TEST_CASE("generate --adapt continues a prompt with a model that has learned it"
   REQUIRE_THAT(adapted, ContainsSubstring(prompt + "kkkkkkkkkk"));
   REQUIRE(require_ok(run_maki(generate + Arguments{"--adapt", "--adapt-lr", "0"})).out == plain);
   REQUIRE(require_ok(run_maki(generate + Arguments{"--adapt", "--adapt-lr", "0.01", "--threads", "3"})).out == adapted);
+  REQUIRE_THAT(require_ok(run_maki(generate + Arguments{"--adapt"})).err,
+               ContainsSubstring("the prompt has 400 tokens, but the context window holds 16: the model learns all of "
+                                 "it and continues from the last 16\n"));
   require_refused(run_maki(generate + Arguments{"--adapt-lr", "0.1"}), 2, {"--adapt-lr applies only with --adapt"});
 }

@@ -283,6 +283,12 @@ TEST_CASE("classify gives each text of the command line or of standard input its
   require_refused(run_maki({"classify", run, "maki", ""}), 3, {"text 2", "at least one token"});
   require_refused(run_maki({"classify", run, std::string(17, 'e')}), 3, {"text 1", "17", "16"});
   require_refused(run_maki({"classify", run}, {.input = "Z\n"}), 3, {"line 1", "vocabulary", "Z"});
+  require_refused(run_maki({"classify", run}, directory_as_input()), 3, {"standard input: cannot be read"});
+  if (has_terminals()) {
+    const Finished typed = require_ok(run_maki({"classify", run}, {.typed = "maki reel 1\ntape reel 1\n\x04"}));
+    REQUIRE(typed.out == answers);
+    REQUIRE_THAT(typed.err, ContainsSubstring("type a line to label it; end with Ctrl-D\n"));
+  }
   const TrainedEncoder masked;
   require_refused(run_maki({"classify", masked.run, "maki"}), 2, {"masked", "gives no labels"});
 }

@@ -96,4 +96,10 @@ TEST_CASE("rounded weights are refused where they would have no effect, and numb
   }
   require_ok(run_maki(Arguments{"train", corpus, "--out", wide, "--max-steps", "2", "--dtype", "float64"} + kSmall));
   require_refused(run_maki(Arguments{"generate", wide} + kInt8), 2, {"type float64", "omit --weights"});
+  serve(Arguments{wide} + kInt8, [&](int port, const std::string&) {
+    const Reply refused = complete(port, {{"model", "wide"}});
+    REQUIRE(refused.status == 400);
+    REQUIRE_THAT(refused.body, ContainsSubstring("type float64") && ContainsSubstring("omit --weights"));
+    REQUIRE(request(port, "GET", "/api/report?run=wide").status == 200);  // needs no model
+  });
 }

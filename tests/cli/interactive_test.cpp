@@ -1,5 +1,6 @@
 // maki generate RUN --interactive.
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -12,9 +13,9 @@ using namespace maki::tests;
 namespace {
 
 struct InteractiveRun {
-  InteractiveRun() {
+  explicit InteractiveRun(const Arguments& more = {}) {
     const std::string corpus = folder.write("corpus.txt", small_text());
-    require_ok(run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall));
+    require_ok(run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall + more));
   }
   Finished type(const std::string& lines, const Arguments& more = {}) const {
     RunOptions piped;
@@ -37,6 +38,23 @@ void wait_until(const std::function<bool()>& holds) {
   for (int i = 0; i < 3000 && !holds(); ++i) usleep(10000);
 }
 
+// Requires that a session, to which keys are typed, writes this, and that it ends by Ctrl-C.
+void interrupt_after(const std::string& written, const InteractiveRun& run, const Arguments& session,
+                     RunOptions typed) {
+  typed.output_file = run.folder / "out.txt";
+  std::filesystem::remove(typed.output_file);
+  typed.meanwhile = [&](pid_t process) {
+    wait_until([&] { return text_so_far(typed.output_file) == written; });
+    // The first one may come while the end of the text is reported, and end only that.
+    wait_until([&] {
+      kill(process, SIGINT);
+      return text_so_far("/proc/" + std::to_string(process) + "/stat").find(") Z ") != std::string::npos;
+    });
+  };
+  REQUIRE(run_maki(session, typed).exit_code == 130);
+  REQUIRE(read_text(typed.output_file) == written);
+}
+
 }  // namespace
 
 TEST_CASE("an interactive session continues every prompt, with a seed of its own") {
@@ -48,8 +66,8 @@ TEST_CASE("an interactive session continues every prompt, with a seed of its own
   REQUIRE_THAT(finished.err, !ContainsSubstring("reproduce"));
   REQUIRE_THAT(finished.err, !ContainsSubstring("> "));  // a pipe needs no prompts
   REQUIRE(run.type("").out.empty());
-  const std::string greedy = run.type("the\n", {"--temperature", "0"}).err;
-  REQUIRE_THAT(greedy, !ContainsSubstring("seed"));
+  for (const Arguments& greedy : {Arguments{"--temperature", "0"}, Arguments{"--top-k", "1"}})
+    REQUIRE_THAT(run.type("the\n", greedy).err, !ContainsSubstring("seed"));
   // Several samples and JSON work as they do without a session.
   const std::string objects = run.type("the\ns\n", {"--seed", "1", "--json", "-n", "2"}).out;
   REQUIRE(std::count(objects.begin(), objects.end(), '\n') == 4);
@@ -66,9 +84,30 @@ TEST_CASE("a prompt that cannot be continued is reported, and the session goes o
                               "\n");
 }
 
+TEST_CASE("a conversation that has grown too long is named, and can be forgotten") {
+  const InteractiveRun run;
+  const std::string first = "the maki unroll";  // one token less than the context window holds
+  const std::string err =
+      run.type(first + "\na\n/clear\na\nthe maki unrolls slowly\n", {"--remember", "--overflow", "stop"}).err;
+  REQUIRE_THAT(err, ContainsSubstring("maki: prompt: the conversation has ") &&
+                        ContainsSubstring("the context window holds 16; forget the conversation with /clear, or"));
+  REQUIRE_THAT(err.substr(err.find("/clear, or")), ContainsSubstring("is full"));  // the prompt after /clear
+  // Of an empty conversation the prompt alone is too long.
+  REQUIRE_THAT(run.type("the maki unrolls slowly\n", {"--remember", "--overflow", "stop"}).err,
+               ContainsSubstring("maki: prompt: has 23 tokens, but the context window holds 16; shorten it"));
+  REQUIRE_THAT(run.type(first + "\na\n", {"--remember"}).err,
+               ContainsSubstring("the conversation has ") && ContainsSubstring("the model reads only the last 16"));
+}
+
+TEST_CASE("standard input that cannot be read is an error, not its end: exit 3") {
+  const InteractiveRun run;
+  require_refused(run_maki({"generate", run.path, "--interactive"}, directory_as_input()), 3,
+                  {"standard input: cannot be read"});
+}
+
 TEST_CASE("an interactive session on a terminal") {
   if (!has_terminals()) return;
-  const InteractiveRun run;
+  const InteractiveRun run({"--tokenizer", "byte"});
   const Arguments session = {"generate", run.path, "--interactive", "--max-tokens", "20", "--seed", "7"};
   const std::string both = run.text("the", 7) + run.text("reel", 8);
   RunOptions typed;
@@ -79,17 +118,15 @@ TEST_CASE("an interactive session on a terminal") {
   // With stderr on a terminal, too, libedit reads the lines if maki has it. ^U erases what was typed.
   typed.typed = "maki\x15the\nreel\n";
   typed.terminal_columns = 80;
-  typed.output_file = run.folder / "out.txt";
-  typed.meanwhile = [&](pid_t process) {
-    wait_until([&] { return text_so_far(typed.output_file) == both; });
-    // The first one may come while the end of the text is reported, and end only that.
-    wait_until([&] {
-      kill(process, SIGINT);
-      return text_so_far("/proc/" + std::to_string(process) + "/stat").find(") Z ") != std::string::npos;
-    });
-  };
-  REQUIRE(run_maki(session, typed).exit_code == 130);
-  REQUIRE(read_text(typed.output_file) == both);
+  interrupt_after(both, run, session, typed);
+  // Also where the locale has no characters but ASCII, or is not installed.
+  const std::string japanese = run.text("猫", 7) + run.text("reel", 8);
+  typed.typed = "猫\nreel\n";
+  for (const char* const locale : {"LC_ALL=C.UTF-8", "LC_ALL=C", "LC_ALL=xx_XX.UTF-8"}) {
+    INFO(locale);
+    typed.environment = {locale};
+    interrupt_after(japanese, run, session, typed);
+  }
 }
 
 TEST_CASE("Ctrl-C ends the text that is being written, and one without a text the session") {

@@ -161,6 +161,10 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   return {code, text_so_far(out), shows_errors ? shown : text_so_far(err)};
 }
 
+RunOptions directory_as_input() {
+  return {.before_program = [] { dup2(open("/", O_RDONLY | O_DIRECTORY), STDIN_FILENO); }};
+}
+
 bool has_terminals() {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (terminal < 0) WARN("skipped: this system has no pseudoterminals (" << std::strerror(errno) << ")");

@@ -40,6 +40,9 @@ struct RunOptions {
 /// with standard output if that goes there.
 Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+/// Standard input is a directory, of which nothing can be read.
+RunOptions directory_as_input();
+
 /// Waits until the process is maki and handles SIGINT, or has ended.
 void wait_for_handlers(pid_t process);
 

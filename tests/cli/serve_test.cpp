@@ -349,8 +349,8 @@ TEST_CASE("a damaged or vanished checkpoint, and a model that does not continue 
     const Reply damaged = complete(port, {{"model", "run@20"}, {"max_tokens", 1}});
     REQUIRE(damaged.status == 500);
     REQUIRE(damaged.json().at("error").at("type") == "server_error");
-    REQUIRE(complete(port, {{"model", "run@21"}, {"max_tokens", 1}}).status == 400);
-    REQUIRE(complete(port, {{"model", "run@../../x"}, {"max_tokens", 1}}).status == 400);
+    REQUIRE(complete(port, {{"model", "run@21"}, {"max_tokens", 1}}).status == 404);
+    REQUIRE(complete(port, {{"model", "run@../../x"}, {"max_tokens", 1}}).status == 404);
     REQUIRE(complete(port, {{"model", "nothing"}, {"max_tokens", 1}}).status == 404);
     REQUIRE_THAT(complete(port, {{"model", "encoder"}, {"max_tokens", 1}}).body,
                  ContainsSubstring("does not continue a text"));
@@ -362,6 +362,48 @@ TEST_CASE("a damaged or vanished checkpoint, and a model that does not continue 
     REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).status == 404);
     REQUIRE(request(port, "GET", "/v1/models").status == 200);
   });
+}
+
+TEST_CASE("errors begin with the field of the request that they are about, and name no option", "[serve_test]") {
+  const TrainedRun run;
+  serve({run.path}, [&](int port, const std::string&) {
+    const auto require_error = [](const Reply& reply, int status, const std::string& begin) {
+      INFO(reply.body);
+      REQUIRE(reply.status == status);
+      const std::string message = reply.json().at("error").at("message");
+      REQUIRE(message.substr(0, begin.size()) == begin);
+      REQUIRE_THAT(message, !ContainsSubstring("`") && !ContainsSubstring("--"));
+    };
+    const auto inside = [&](const json& body) {
+      return request(port, "POST", "/api/inside", body.dump(), "Content-Type: application/json\r\n");
+    };
+    const std::string lacks = "tokenizer: the vocabulary of ", unknown = "\u732b";
+    require_error(complete(port, {{"model", "run"}, {"prompt", unknown}}), 400, "prompt: " + lacks);
+    require_error(complete(port, {{"model", "run"}, {"prompt", {1, 2, 999}}}), 400, "prompt: an id must be below ");
+    require_error(inside({{"model", "run"}, {"text", unknown}}), 400, "text: " + lacks);
+    for (const char* const choice : {"999", "undefined"}) {
+      const std::string model = fmt::format("run@{}", choice);
+      const std::string message = fmt::format("model: the run run has no checkpoint {}; ", choice);
+      require_error(complete(port, {{"model", model}}), 404, message);
+      require_error(inside({{"model", model}, {"text", "a"}}), 404, message);
+    }
+    require_error(complete(port, {{"model", "nothing"}}), 404, "model: there is no run nothing here; ");
+    for (const char* const path : {"/api/events?run=nothing", "/api/report?run=nothing"})
+      require_error(request(port, "GET", path), 404, "run: there is no run nothing here; ");
+  });
+}
+
+TEST_CASE("another checkpoint answers for a damaged one, of which stderr tells once", "[serve_test]") {
+  const TrainedRun run;
+  const std::int64_t best = maki::RunDirectory(run.path).best().value().step;
+  write_bytes(checkpoint(run.path, static_cast<int>(best)), "damaged");
+  const Finished ended = serve({run.path}, [&](int port, const std::string&) {
+    for (int i = 0; i < 2; ++i)
+      REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).json().at("step") != best);
+  });
+  const std::string note = "using another checkpoint";
+  REQUIRE_THAT(ended.err, ContainsSubstring(note));
+  REQUIRE(ended.err.find(note) == ended.err.rfind(note));
 }
 
 TEST_CASE("a run that was deleted while it is served is no longer listed", "[serve_test]") {

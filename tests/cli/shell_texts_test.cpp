@@ -36,6 +36,7 @@ std::vector<std::string> options_of(const Arguments& path) {
 
 std::string completed(const std::string& script, const std::string& words) {
   const TemporaryFolder folder;
+  for (const char* const name : {"my text.txt", "my text 2.txt"}) folder.write(name, "");
   const std::string command = fmt::format(
       "bash -c 'cd {0} && source {1} && COMP_WORDS=({2}) && COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) && {{ _maki; "
       "printf \"%s\\n\" \"${{COMPREPLY[@]}}\"; }}' > {0}/out",
@@ -76,13 +77,16 @@ TEST_CASE("every option of every verb is in the manual page and in the completio
   }
   REQUIRE(compared > 200);
   // What can stand for an argument, and for the value of an option.
-  for (const std::string line : {"train' -F\n", "generate' -a '(__fish_complete_directories)'\n"})
+  for (const std::string line : {"train; and not __fish_seen_subcommand_from tokenizer' -F\n",
+                                 "tokenizer; and __fish_seen_subcommand_from train' -F\n", "eval' -F\n"})
     REQUIRE(fish.find("complete -c maki -n '__fish_seen_subcommand_from " + line) != std::string::npos);
-  for (const char* const option : {" -l prompt-file -r -F -d ", " -l resume -x -a '(__fish_complete_directories)' -d ",
-                                   " -l seed -x -d ", " -l overflow -x -a 'recompute stop' -d ", " -l interactive -d "})
+  for (const char* const option :
+       {" -l prompt-file -r -F -d ", " -l with -r -F -d ", " -l out -x -a '(__fish_complete_directories)' -d ",
+        " -l seed -x -d ", " -l overflow -x -a 'recompute stop' -d ", " -l interactive -d "})
     REQUIRE(fish.find(option) != std::string::npos);
   REQUIRE(zsh.find("'*:CORPUS:_files'") != std::string::npos);
-  REQUIRE(zsh.find("'*:RUN:_files -/'") != std::string::npos);
+  REQUIRE(zsh.find("'*:RUN CORPUS:_files'") != std::string::npos);
+  REQUIRE(zsh.find("'*:TOKENIZER FILE:_files'") != std::string::npos);
   for (const char* const value : {"]:FILE:_files'", "]:DIR:_files -/'", "]:N:'", "]:recompute|stop:(recompute stop)'"})
     REQUIRE(zsh.find(value) != std::string::npos);
 }
@@ -96,6 +100,12 @@ TEST_CASE("bash completes verbs, options, choices, files and directories") {
   REQUIRE(completed(script, "maki train --learning-rate 1") == "\n");
   REQUIRE(completed(script, "maki train scr") == "script\n");
   REQUIRE(completed(script, "maki train --out scr") == "\n");
+  // Whatever stands before it, and also where a run may be a file.
+  for (const char* const line : {"maki eval runs scr", "maki tokenizer encode tok.json scr", "maki generate scr"})
+    REQUIRE(completed(script, line) == "script\n");
+  // A name with spaces is one, also after a part of it has been completed.
+  for (const char* const begun : {"my", R"("my\\ text\\ ")", R"("\"my text ")"})
+    REQUIRE_THAT(completed(script, fmt::format("maki train {}", begun)), ContainsSubstring("my text 2.txt\n"));
 }
 
 TEST_CASE("the scripts are correct for their shells, where these are installed") {

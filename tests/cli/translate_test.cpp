@@ -229,6 +229,9 @@ TEST_CASE("generate translates every line of a prompt, a file or standard input,
   REQUIRE(require_ok(run_maki({"generate", run.path, "--prompt", input})).out == expected);
   REQUIRE(require_ok(run_maki({"generate", run.path, "--prompt-file", run.folder.write("in", input)})).out == expected);
   REQUIRE(run.translate("").empty());
+  REQUIRE(require_ok(run_maki({"generate", run.path, "--prompt", ""})).out == "\n");
+  REQUIRE(lines_of(require_ok(run_maki({"generate", run.path, "--prompt", "", "--json"})).out).size() == 1);
+  require_refused(run_maki({"generate", run.path}, directory_as_input()), 3, {"standard input: cannot be read"});
   REQUIRE(run.translate("\n") == "\n");
   // Each line alone, and among more lines than are read at once.
   REQUIRE(run.translate("c d e\n") == lines[2] + "\n");
@@ -330,6 +333,14 @@ TEST_CASE("options that do not apply to a kind of model are refused: exit 2") {
   }
   require_refused(run_maki({"generate", run.path, "--prompt", "a", "--beam", "0"}), 2, {"beam", "between 1 and"});
   require_refused(run_maki({"generate", run.path, "--prompt", "a", "--max-tokens", "0"}), 2, {"max_tokens", "got 0"});
+  // Greedy search has no hypotheses to choose from, but --json prints their scores.
+  const Arguments penalty = {"--length-penalty", "1"};
+  for (const Arguments& greedy : {penalty, penalty + Arguments{"--beam", "1"}}) {
+    require_refused(run_maki(Arguments{"generate", run.path, "--prompt", "a"} + greedy), 2,
+                    {"generate: --length-penalty", "add --beam"});
+    require_refused(run_maki(Arguments{"eval", run.path} + greedy), 2, {"eval: --length-penalty", "add --beam"});
+  }
+  REQUIRE(lines_of(run.translate("a b\n", Arguments{"--json"} + penalty)).size() == 1);
   const TemporaryFolder folder;
   require_ok(train(folder, folder.write("corpus.txt", small_text())));
   for (const Arguments& option : {Arguments{"--beam", "2"}, Arguments{"--length-penalty", "1"}}) {

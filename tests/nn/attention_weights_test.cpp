@@ -148,3 +148,11 @@ TEST_CASE("weights that do not explain an output, or that are not numbers, are n
   call.y.data<double>()[0] = std::numeric_limits<double>::quiet_NaN();
   REQUIRE(std::isnan(weights_error(weights, call)));
 }
+
+TEST_CASE("without a floor, products whose sum is negative are divided by it") {
+  ObservedAttention call = one_head({-1, -1}, {1, 2}, {3, 5});
+  call.linear = true;
+  const Tensor weights = attention_weights(call, {.n_head = 1});
+  REQUIRE(at(weights, 0, 0, 0, 0) == Approx(1.0 / 3));
+  REQUIRE(at(weights, 0, 0, 0, 1) == Approx(2.0 / 3));
+}

@@ -12,6 +12,7 @@
 #include "optim/adam.h"
 #include "tests/catch.h"
 #include "tests/fixture.h"
+#include "tests/tensors.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -266,4 +267,24 @@ TEST_CASE("attention is named softmax, elu, random:M or nystrom:M") {
     INFO(text);
     REQUIRE_THROWS_WITH(parse_attention(text), ContainsSubstring("attention: "));
   }
+}
+
+TEST_CASE("random projections are those of the seed of the store, also if an earlier seal has failed") {
+  const auto projections = [](ParameterStore& store) -> Parameter& {
+    const FeatureMap map(Scope(store), parse_attention("random:4"), 2, 4);
+    return store.find("projection");
+  };
+  ParameterStore fresh, failed;
+  projections(fresh);
+  fresh.seal(2);
+  Parameter& again = projections(failed);
+  bool fails = true;
+  failed.add("other", {1}, [&](const RandomStream&, std::uint64_t) {
+    check(!fails, "fails once");
+    return 0.0;
+  });
+  REQUIRE_THROWS_WITH(failed.seal(1), "fails once");
+  fails = false;
+  failed.seal(2);
+  REQUIRE(same_bits(again.value(), fresh.find("projection").value()));
 }

@@ -196,3 +196,19 @@ TEST_CASE("merging needs a parameter for everything that is not an adapter") {
   plain.seal();
   REQUIRE(contains(error_message<Error>([&] { merge_adapters(adapted.store, 1, plain); }), "layer.weight"));
 }
+
+TEST_CASE("adapters of a layer at the root of a store are merged, and a rank of 0 is refused") {
+  ParameterStore adapted, plain;
+  const Linear layer(Scope(adapted).with_adapters(kEverywhere), 4, 5), merged(Scope(plain), 4, 5);
+  adapted.seal(5);
+  plain.seal(6);
+  REQUIRE(is_adapter(layer.adapter->a.name()));
+  merge_adapters(adapted, kEverywhere.scale, plain);
+  const Tensor x = random_tensor({3, 4}, 7, DType::float32);
+  REQUIRE(same_bits(merged(x), layer(x)));  // B is 0
+  ParameterStore store;
+  LowRank none = kEverywhere;
+  none.rank = 0;
+  REQUIRE_THROWS_WITH(Linear(Scope(store).with_adapters(none), 4, 4),
+                      ContainsSubstring("the rank must be at least 1; got 0"));
+}

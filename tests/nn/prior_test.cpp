@@ -1,6 +1,7 @@
 // Models with a prior: the formula, generation token by token, and what is refused.
 #include "nn/prior.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/gradcheck.h"
@@ -213,4 +214,43 @@ TEST_CASE("a prior that does not fit its model is refused", "[prior]") {
   negative.ngram_prior = -1;
   REQUIRE_THROWS_WITH(SmallXl(negative), ContainsSubstring("ngram_prior must be at least 0; got -1"));
   REQUIRE_THROWS_WITH(shorter_model.use_prior(std::make_shared<TwoTokens>()), ContainsSubstring("at most 1 tokens"));
+}
+
+namespace {
+
+// Reads tokens only as its interface promises them.
+class StrictPrior final : public TokenPrior {
+ public:
+  std::int64_t vocab_size() const override { return kSmall.vocab_size; }
+  std::int64_t context_tokens() const override { return 2; }
+  void log_probabilities(std::span<const std::int32_t> before, std::span<const std::int32_t> ids,
+                         std::span<float> out) const override {
+    for (const auto& part : {before, ids}) {
+      for (const std::int32_t id : part) was_valid = was_valid && id >= 0 && id < vocab_size();
+    }
+    std::ranges::fill(out, 0.0F);
+  }
+  mutable bool was_valid = true;
+};
+
+}  // namespace
+
+TEST_CASE("ids and states that do not fit each other are refused before a prior reads them", "[prior]") {
+  const auto prior = std::make_shared<StrictPrior>();
+  SmallPrior small(kSmall);
+  small.model.use_prior(prior);
+  ParameterStore store;
+  LinearModel linear(Scope(store), LinearConfig{with_prior(kSmall)});
+  store.seal(1);
+  linear.use_prior(prior);
+  const Tensor good = tensor(std::vector<std::int32_t>{1, 2, 3}, {1, 3});
+  for (const Generator* const model :
+       {static_cast<const Generator*>(&small.model), static_cast<const Generator*>(&linear)}) {
+    const std::unique_ptr<State> state = model->start(1);
+    model->next_logits(good, *state);
+    for (const Tensor& bad : {tensor(std::vector<std::int32_t>{1, 2, 3, 4}, {4, 1}),
+                              tensor(std::vector<std::int32_t>{999999, -5, 1}, {1, 3}), zeros({1, 0}, DType::int32)})
+      REQUIRE_THROWS_AS(model->next_logits(bad, *state), Error);
+  }
+  REQUIRE(prior->was_valid);
 }

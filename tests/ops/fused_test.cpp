@@ -169,6 +169,17 @@ TEST_CASE("AsRecorded gives the rounding of a Recording until its scope ends") {
   REQUIRE(same_bits(product(), plain));
 }
 
+TEST_CASE("logits that fit are kept for backward, whatever their number of rows") {
+  const std::int64_t vocabulary = 50257, rows = 300;
+  const Tensor x = full({rows, 4}, DType::float32, 1), weight = zeros({vocabulary, 4}, DType::float32);
+  const Tensor targets = zeros({rows}, DType::int32);
+  Tape tape;
+  const Recording on(tape);
+  const std::int64_t before = storage_pool::statistics().bytes_in_use;
+  const Tensor loss = linear_cross_entropy(tape.watch(x), weight, targets);
+  REQUIRE(storage_pool::statistics().bytes_in_use - before >= rows * vocabulary * 4);
+}
+
 TEST_CASE("the logits of linear_cross_entropy take no more than 64 MiB, forward and backward") {
   const Tensor x = zeros({2000, 4}, DType::float32), weight = zeros({40000, 4}, DType::float32);
   const Tensor targets = zeros({2000}, DType::int32);

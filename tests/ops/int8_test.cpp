@@ -128,3 +128,19 @@ TEST_CASE("the 8-bit copy has the matrices by which tokens are multiplied, and o
   REQUIRE_THROWS_WITH(doubles.keep_int8_values(), ContainsSubstring("only float32 values"));
   REQUIRE_THROWS_WITH(unsealed.keep_int8_values(), ContainsSubstring("not sealed"));
 }
+
+TEST_CASE("a feed-forward network of which one matrix has an 8-bit copy computes what its two layers compute") {
+  for (const bool first : {false, true}) {
+    TwoMatrices m;
+    (first ? m.down : m.up)->set_multiplied(false);
+    m.store.keep_int8_values();
+    Draw draw(4);
+    const Tensor x = convert(draw.normals({6, kInput}), DType::float32);
+    const AsRecorded as_recorded;
+    for (const Precision precision : kPrecisions) {
+      const ProductPrecision rounding(precision);
+      REQUIRE(same_bits(gelu_feed_forward(x, *m.up, *m.bias, *m.down, {}),
+                        linear(linear_gelu(x, *m.up, *m.bias), *m.down)));
+    }
+  }
+}

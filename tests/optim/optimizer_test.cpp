@@ -150,6 +150,8 @@ TEST_CASE("optimizers reject options out of range") {
   REQUIRE_THROWS_AS(Sgd(store, {.momentum = -0.1}), Error);
   REQUIRE_THROWS_AS(Sgd(store, {.weight_decay = kInfinity}), Error);
   REQUIRE_THROWS_AS(Adam(store, {.eps = kInfinity}), Error);
+  if (store.dtype() == DType::float32)
+    REQUIRE_THROWS_WITH(Adam(store, {.eps = 1e-50}), ContainsSubstring("in float32"));
   REQUIRE_THROWS_AS(AdamW(store, {.weight_decay = kInfinity}), Error);
   AdamW optimizer(store);
   REQUIRE_THROWS_AS(optimizer.step(-1), Error);

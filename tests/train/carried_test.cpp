@@ -328,6 +328,7 @@ TEST_CASE("states of another form are rejected when they are made") {
   };
   REQUIRE(
       contains(error_message<Error>([] { CarriedStates(Filled(), 1, 4); }), "must be [4, 0, …]; memory is [4, 1, 3]"));
+  REQUIRE(contains(error_message<Error>([] { CarriedStates(Filled(), 0, 4); }), "at least 1 micro-batch; got 0"));
   Run run;
   const Tensor two = zeros({2}, DType::float64);
   REQUIRE(contains(error_message<Error>([&] { run.trainer.carried().restore(two, 5); }),

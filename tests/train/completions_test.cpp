@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "data/tokenizer/special_text.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -144,6 +145,7 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
   REQUIRE(logprobs.at("token_ids") == Json{0xe7, 'a'});
   REQUIRE(logprobs.at("token_logprobs") == Json{nullptr, -0.5});
   REQUIRE(logprobs.at("top_logprobs").at(1) == Json{{"a", -0.5}, {"bytes:\\xff", -1.0}});
+  REQUIRE(logprobs.at("top_not_text") == Json::array({nullptr, Json::array({"bytes:\\xff"})}));
   REQUIRE(logprobs.at("text_offset") == Json{0, 1});
   choice.add(*tokenizer, 'b', nullptr);
   REQUIRE(choice.take().at("logprobs").at("text_offset") == Json::array({2}));  // of the whole text
@@ -161,6 +163,19 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
     REQUIRE(unscored.take() == Json{{"text", "text"}, {"index", 3}, {"logprobs", nullptr}, {"finish_reason", reason}});
     REQUIRE(unscored.take().is_null() == !end.has_value());
   }
+}
+
+TEST_CASE("answers say which alternatives nobody can write into a text", "[completions_test]") {
+  const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer("bpe", TextToLearn("a"));
+  const std::int32_t end = tokenizer->end_of_text().value(), letter = tokenizer->encode("a").front();
+  const auto not_text = [&](const Tokenizer& reader) {
+    const TokenLogProbabilities scores{{letter, -0.5}, {{letter, -0.5}, {end, -1}}};
+    CompletionChoice choice(0, /*scored=*/true);
+    choice.add(reader, letter, &scores);
+    return choice.take().at("logprobs").at("top_not_text").at(0);
+  };
+  REQUIRE(not_text(*tokenizer) == Json::array({"<|endoftext|>"}));
+  REQUIRE(not_text(*finding_specials(*tokenizer)).is_null());  // reads what is written as this token
 }
 
 TEST_CASE("the offset of a token is that of the first character that shows a part of it", "[completions_test]") {

@@ -62,6 +62,31 @@ TEST_CASE("the page compares losses over the same part of the validation text, a
   CHECK(matches(script, R"(rows\.validationLoss = (.*);)") == std::set<std::string>{"format(evaluation.val_loss)"});
 }
 
+TEST_CASE("the page goes on asking for runs after a drawing that failed, and draws a run without a last checkpoint") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(await (lookForRuns\(\)[^;]*);)") ==
+        std::set<std::string>{"lookForRuns().catch(console.error)"});
+  CHECK(matches(script, R"(format\(([^()]*run\.step[^()]*), 9\))") ==
+        std::set<std::string>{"now?.step ?? run.step ?? 0"});
+}
+
+TEST_CASE("what the page says of a run, or of a request for it, ends with another run") {
+  CHECK(matches(content("/page.js"), R"(if \((lost [^()]*)\) say\('problem', run \?)") ==
+        std::set<std::string>{"lost || run?.name !== before?.name || !run"});
+}
+
+TEST_CASE("the text to look inside is proposed until the user changes it, and cuts no character in half") {
+  CHECK(matches(content("/page.js"), R"(box\.defaultValue \|\|= (.*?);)") ==
+        std::set<std::string>{"[...begun].slice(0, 40).join('')"});
+}
+
+TEST_CASE("alternatives that cannot be written into a text cannot be chosen") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"((\w+\.top_not_text\[i\][^\]]*)\])") ==
+        std::set<std::string>{"logprobs.top_not_text[i]?.includes(name)"});
+  CHECK(matches(script, R"(share: Math\.exp\(logprob\), (\w+),)") == std::set<std::string>{"disabled"});
+}
+
 TEST_CASE("every text of the page exists in English and in Japanese") {
   const std::string html = content("/"), script = content("/page.js");
   const std::set<std::string> texts = matches(script, R"((\w+): \['[^']+',\s+'[^']+'\])");

@@ -29,6 +29,14 @@ void add_search_options(const Command& command, std::int64_t& beam_size, double&
                      "longer translations");
 }
 
+void check_search(const Command& command, const char* verb, std::int64_t beam_size) {
+  check(
+      beam_size > 1 || !command.given("--length-penalty"),
+      "{}: --length-penalty chooses among the hypotheses of a beam, and greedy search keeps one; add --beam with more "
+      "than 1, or omit it",
+      verb);
+}
+
 void add_special_option(const Command& command, const std::string& texts, bool& special) {
   command.add_flag(
       "--special", special,

@@ -16,6 +16,8 @@ namespace maki {
 void add_threads_option(const Command& command, std::int64_t& threads);
 /// Adds --beam and --length-penalty, for models that translate.
 void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty);
+/// Throws Error if this verb was given --length-penalty, but not a beam of several hypotheses.
+void check_search(const Command& command, const char* verb, std::int64_t beam_size);
 
 /// Adds --special, for verbs that encode `texts`, as the help calls them.
 void add_special_option(const Command& command, const std::string& texts, bool& special);

@@ -1,8 +1,12 @@
 #include "train/app/reading.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iostream>
+#include <system_error>
 
 #include "autograd/core/parallel.h"
 #include "data/dataset/masking.h"
@@ -166,6 +170,17 @@ void require_finite(const LoadedModel& loaded, const Tensor& numbers, const char
 
 std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy) {
   return encodable_pieces(tokenizer, {text}, name, policy).front();
+}
+
+bool next_line(std::istream& input, std::string& line) {
+  errno = 0;
+  const bool found = static_cast<bool>(std::getline(input, line));
+  const std::error_code reason(errno, std::generic_category());
+  // While std::cin is synchronized with stdin, only that knows whether an error ended it.
+  const bool readable = !input.bad() && (&input != &std::cin || std::ferror(stdin) == 0);
+  check<CorpusError>(readable, "standard input: cannot be read: {}", reason.message());
+  if (found && line.ends_with('\r')) line.pop_back();
+  return found;
 }
 
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,10 @@ void require_finite(const LoadedModel& loaded, const Tensor& numbers, const char
 /// there were. `name` is what messages call the text, such as "prompt". Throws CorpusError, whose message begins with
 /// the name, if the text is not UTF-8 (with the offset of the first invalid byte) or known_text() rejects it.
 std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name, Unknown policy);
+
+/// Reads the next line of standard input or of a text, without its end (a newline, or a carriage return and a newline).
+/// False after the last one. Throws CorpusError if standard input cannot be read; the beginning of a line is then lost.
+bool next_line(std::istream& input, std::string& line);
 
 struct MaskedText {
   std::vector<std::int32_t> ids;    ///< of the text; the id of a mask is the first after those of the tokenizer

@@ -18,9 +18,11 @@ struct Values {
 };
 
 Values values_of(const std::string& type) {
-  if (type == "FILE" || type == "PATH" || type == "CORPUS") return {{}, true, false};
-  if (type == "DIR" || type == "RUN") return {{}, false, true};
+  // A run may be a directory or a .maki file.
+  for (const char* const path : {"FILE", "PATH", "CORPUS", "RUN", "TOKENIZER"})
+    if (type == path) return {{}, true, false};
   Values values;
+  values.directories = type == "DIR";
   if (type.find('|') == std::string::npos) return values;
   for (const std::string& word : CLI::detail::split(type, '|')) {
     if (std::ranges::none_of(word, [](unsigned char c) { return std::isupper(c) != 0; })) values.words.push_back(word);
@@ -40,6 +42,17 @@ struct VerbEntry {
   std::vector<std::string> verbs;
   std::vector<OptionEntry> options, arguments;
 };
+
+// What can stand for any of the arguments of a verb: scripts do not count those that are there already.
+Values values_of(const std::vector<OptionEntry>& arguments) {
+  Values all;
+  for (const OptionEntry& argument : arguments) {
+    const Values values = values_of(argument.type);
+    all.files = all.files || values.files;
+    all.directories = all.directories || values.directories;
+  }
+  return all;
+}
 
 void collect(const CLI::App& app, const std::string& path, std::vector<VerbEntry>& all) {
   VerbEntry entry{path, app.get_description(), {}, {}, {}};
@@ -74,6 +87,8 @@ std::string short_help(const std::string& help) { return help.substr(0, std::min
 constexpr const char kBashScript[] = R"sh(# bash completion for maki
 _maki() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} verb='' words='' other='' kind='' i
+  current=${{current#[\'\"]}}  # what it means: files are not found by names that are quoted
+  current=${{current//\\/}}
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${{verb:+$verb }}${{COMP_WORDS[i]}} in
       {}) verb=${{verb:+$verb }}${{COMP_WORDS[i]}} ;;
@@ -83,15 +98,11 @@ _maki() {{
 {}  esac
   case $verb:${{COMP_WORDS[COMP_CWORD - 1]}} in
 {}  esac
-  if [[ $kind == none ]]; then
-    COMPREPLY=()
-  elif [[ -n $kind ]]; then
-    eval "COMPREPLY=(\$(compgen $kind -- \"\$current\"))"
-  elif [[ $current == -* || -z $other ]]; then
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-  else
-    eval "COMPREPLY=(\$(compgen $other -- \"\$current\"))"
-  fi
+  if [[ -z $kind && ( $current == -* || -z $other ) ]]; then kind='-W "$words"'; fi
+  COMPREPLY=()
+  if [[ $kind == none ]]; then return; fi
+  # By lines, because names of files may have spaces.
+  while IFS= read -r i; do COMPREPLY+=("$i"); done < <(eval "compgen ${{kind:-$other}} -- \"\$current\"")
 }}
 complete -o filenames -F _maki maki
 )sh";
@@ -105,8 +116,7 @@ std::string bash(const std::vector<VerbEntry>& all) {
   std::string paths, words, values;
   for (const VerbEntry& verb : all) {
     std::vector<std::string> names = verb.verbs;
-    std::string first =
-        verb.verbs.empty() && !verb.arguments.empty() ? bash_values(values_of(verb.arguments.front().type)) : "";
+    const std::string other = verb.verbs.empty() ? bash_values(values_of(verb.arguments)) : "";
     for (const OptionEntry& option : verb.options) {
       names.insert(names.end(), option.names.begin(), option.names.end());
       if (option.type.empty()) continue;
@@ -118,7 +128,7 @@ std::string bash(const std::vector<VerbEntry>& all) {
     }
     if (!verb.path.empty()) paths += fmt::format("{}'{}'", paths.empty() ? "" : "|", verb.path);
     words +=
-        fmt::format("    '{}') words='{}' other={} ;;\n", verb.path, fmt::join(names, " "), in_single_quotes(first));
+        fmt::format("    '{}') words='{}' other={} ;;\n", verb.path, fmt::join(names, " "), in_single_quotes(other));
   }
   return fmt::format(kBashScript, paths, words, values);
 }
@@ -140,9 +150,8 @@ _maki() {{
 _maki "$@"
 )sh";
 
-std::string zsh_values(const std::string& type) {
-  const Values values = values_of(type);
-  const std::string label = replaced(type, ":", "\\:");
+std::string zsh_values(const std::string& name, const Values& values) {
+  const std::string label = replaced(name, ":", "\\:");
   if (!values.words.empty()) return fmt::format(":{}:({})", label, fmt::join(values.words, " "));
   return fmt::format(":{}:{}", label, values.files ? "_files" : values.directories ? "_files -/" : "");
 }
@@ -157,16 +166,19 @@ std::string zsh(const std::vector<VerbEntry>& all) {
     cases += fmt::format("    '{}')\n      _arguments -s \\\n", verb.path);
     for (const OptionEntry& option : verb.options) {
       for (const std::string& name : option.names) {
-        cases += fmt::format("        {} \\\n",
-                             in_single_quotes(fmt::format("{}[{}]{}", name, zsh_text(short_help(option.help)),
-                                                          option.type.empty() ? "" : zsh_values(option.type))));
+        cases += fmt::format(
+            "        {} \\\n",
+            in_single_quotes(fmt::format("{}[{}]{}", name, zsh_text(short_help(option.help)),
+                                         option.type.empty() ? "" : zsh_values(option.type, values_of(option.type)))));
       }
     }
     if (!verb.verbs.empty()) {
       cases += fmt::format("        ':verb:({})'\n", fmt::join(verb.verbs, " "));
     } else {
-      cases +=
-          fmt::format("        '*{}'\n", verb.arguments.empty() ? ":text:" : zsh_values(verb.arguments.front().type));
+      std::vector<std::string> names;
+      for (const OptionEntry& argument : verb.arguments) names.push_back(argument.type);
+      const std::string label = names.empty() ? "text" : fmt::format("{}", fmt::join(names, " "));
+      cases += fmt::format("        '*{}'\n", zsh_values(label, values_of(verb.arguments)));
     }
     cases += "      ;;\n";
   }
@@ -177,15 +189,24 @@ std::string zsh(const std::vector<VerbEntry>& all) {
   return fmt::format(kZshScript, fmt::join(paths, "|"), cases);
 }
 
+// Whether the words so far name a verb. That one of them is "train" does not tell `maki train` from `maki tokenizer
+// train`.
+std::string fish_condition(const std::string& path, const std::vector<VerbEntry>& all) {
+  if (path.empty()) return "__fish_use_subcommand";
+  const std::string seen = "__fish_seen_subcommand_from ";
+  const std::vector<std::string> words = CLI::detail::split(path, ' ');
+  std::string condition = fmt::format("{}{}", seen, fmt::join(words, "; and " + seen));
+  for (const VerbEntry& other : all) {
+    if (other.path.ends_with(" " + path))
+      condition += fmt::format("; and not {}{}", seen, CLI::detail::split(other.path, ' ').front());
+  }
+  return condition;
+}
+
 std::string fish(const std::vector<VerbEntry>& all) {
   std::string text = "# fish completion for maki\ncomplete -c maki -f\n";
   for (const VerbEntry& verb : all) {
-    std::string when = "__fish_use_subcommand";
-    if (!verb.path.empty()) {
-      const std::vector<std::string> words = CLI::detail::split(verb.path, ' ');
-      when = "__fish_seen_subcommand_from " + fmt::format("{}", fmt::join(words, "; and __fish_seen_subcommand_from "));
-    }
-    const std::string begin = fmt::format("complete -c maki -n '{}'", when);
+    const std::string begin = fmt::format("complete -c maki -n '{}'", fish_condition(verb.path, all));
     for (const std::string& inner : verb.verbs) {
       const std::string path = verb.path.empty() ? inner : verb.path + " " + inner;
       const auto entry = std::ranges::find(all, path, &VerbEntry::path);
@@ -206,8 +227,8 @@ std::string fish(const std::vector<VerbEntry>& all) {
         text += fmt::format(" -d {}\n", in_single_quotes(short_help(option.help)));
       }
     }
-    if (verb.verbs.empty() && !verb.arguments.empty()) {
-      const Values values = values_of(verb.arguments.front().type);
+    if (verb.verbs.empty()) {
+      const Values values = values_of(verb.arguments);
       if (values.files) text += begin + " -F\n";
       if (values.directories) text += begin + " -a '(__fish_complete_directories)'\n";
     }

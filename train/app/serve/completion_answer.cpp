@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "train/app/reading.h"
 #include "train/loop/score_tokens.h"
 #include "train/run/config/tasks.h"
 
@@ -108,10 +109,12 @@ CompletionAnswer::Prompt CompletionAnswer::encode(const CompletionRequest::Promp
   const Tokenizer& tokenizer = *model_->tokenizer;
   Prompt prompt;
   if (const auto* const ids = std::get_if<std::vector<std::int32_t>>(&given)) {
-    for (const std::int32_t id : *ids) check_token_id(id, tokenizer.vocab_size());
+    for (const std::int32_t id : *ids)
+      check(id < tokenizer.vocab_size(), "prompt: an id must be below {}, the size of the vocabulary; got {}",
+            tokenizer.vocab_size(), id);
     prompt.ids = *ids;
   } else {
-    prompt.ids = tokenizer.encode(std::get<std::string>(given));
+    prompt.ids = tokenizer.encode(encodable_text(tokenizer, std::get<std::string>(given), "prompt", Unknown::refuse));
   }
   prompt.text = replace_invalid_utf8(tokenizer.decode(prompt.ids));
   const std::int64_t context = model_->state.config.block_size;

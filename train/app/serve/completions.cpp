@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "data/io/number.h"
+#include "data/tokenizer/special_text.h"
 #include "train/app/serve/json_body.h"
 
 namespace maki {
@@ -111,24 +112,27 @@ void check_answer_size(const CompletionRequest& request, std::int64_t prompt_tok
 
 CompletionChoice::CompletionChoice(std::int64_t index, bool scored) : index_(index) {
   if (!scored) return;
-  for (const char* name : {"tokens", "token_ids", "token_logprobs", "top_logprobs", "top_ids", "text_offset"})
+  for (const char* name :
+       {"tokens", "token_ids", "token_logprobs", "top_logprobs", "top_ids", "top_not_text", "text_offset"})
     no_tokens_[name] = Json::array();
   tokens_ = no_tokens_;
 }
 
 void CompletionChoice::add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores) {
-  Json top, ids;
+  Json top, ids, not_text;
   for (std::size_t i = 0; scores != nullptr && i < scores->top.size(); ++i) {
     const LogProbability& entry = scores->top[i];
     const std::string name = token_name(tokenizer.bytes(entry.id));
     top[name] = entry.value;
     ids[name] = entry.id;
+    if (invalid_utf8(tokenizer.bytes(entry.id)) || is_unread_special(tokenizer, entry.id)) not_text.push_back(name);
   }
   tokens_["tokens"].push_back(token_name(tokenizer.bytes(id)));
   tokens_["token_ids"].push_back(id);
   tokens_["token_logprobs"].push_back(scores == nullptr ? Json() : Json(scores->drawn.value));
   tokens_["top_logprobs"].push_back(top);
   tokens_["top_ids"].push_back(ids);
+  tokens_["top_not_text"].push_back(not_text);  // null: there are none
   tokens_["text_offset"].push_back(place(tokenizer.bytes(id)));
 }
 

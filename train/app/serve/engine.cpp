@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "data/io/os.h"
+#include "train/app/progress.h"
 
 namespace maki {
 namespace {
@@ -28,19 +29,23 @@ Engine::~Engine() {
   thread_.join();
 }
 
-void Engine::with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute compute) {
+void Engine::compute(std::shared_ptr<HttpExchange> exchange, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMaxWaitingRequests)
     throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting; try again later");
-  waiting_.emplace_back([this, name, exchange = std::move(exchange), compute = std::move(compute)] {
+  waiting_.emplace_back([exchange = std::move(exchange), task = std::move(task)] {
     if (exchange->gone()) return;
     try {
-      compute(model(name));
+      task();
     } catch (const std::exception&) {
       exchange->refuse(error_for_client());
     }
   });
   changed_.notify_all();
+}
+
+void Engine::with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute use) {
+  compute(std::move(exchange), [this, name, use = std::move(use)] { use(model(name)); });
 }
 
 void Engine::complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange) {
@@ -70,7 +75,11 @@ void Engine::run() {
 
 // The model NAME or NAME@STEP. Which file that is, and whether it has changed, is looked up each time.
 Engine::Model Engine::model(const std::string& name) {
-  const std::string path = runs_.checkpoint(name);
+  std::vector<std::string> notes;
+  const std::string path = runs_.checkpoint(name, notes);
+  for (const std::string& note : notes) {
+    if (said_.insert(note).second) say(note);
+  }
   struct stat file = {};
   stat(path.c_str(), &file);
   const timespec modified = os::modified(file);

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,13 +28,16 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// Calls `task`, some time later. An exception refuses the request, which is left out if its client has gone.
+  /// Throws HttpError if too many requests are waiting.
+  void compute(std::shared_ptr<HttpExchange> exchange, std::function<void()> task);
+
   /// What is to be done with a model. An exception refuses the request.
   using Model = std::shared_ptr<const LoadedModel>;
   using Compute = std::function<void(const Model&)>;
-  /// Calls `compute`, some time later, with the model NAME or NAME@STEP. Refuses the request if there is none. Throws
-  /// HttpError if too many requests are waiting.
-  void with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute compute);
-  /// Answers, some time later, with the texts. Throws as with_model() does.
+  /// compute() with the model NAME or NAME@STEP. Refuses the request if there is none. Throws as compute() does.
+  void with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute use);
+  /// Answers, some time later, with the texts. Throws as compute() does.
   void complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange);
 
  private:
@@ -44,8 +48,10 @@ class Engine {
   const ServedRuns& runs_;
   const WeightNumbers weights_;
   // Of the thread that computes: the models in memory, by what identifies their files, the one that was used last
-  // first; requests with prompts of which log-probabilities are wanted; and texts.
+  // first; what was said of checkpoints that others had to replace; requests with prompts of which log-probabilities
+  // are wanted; and texts.
   std::list<std::pair<std::string, Model>> models_;
+  std::set<std::string> said_;
   std::vector<std::shared_ptr<CompletionAnswer>> scoring_;
   TextTurns turns_;
 

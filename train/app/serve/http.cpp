@@ -14,6 +14,7 @@
 #include "autograd/core/storage.h"
 #include "data/io/error.h"
 #include "train/app/report.h"
+#include "train/app/spelling.h"
 
 namespace maki {
 namespace {
@@ -84,6 +85,10 @@ int listen_at(const addrinfo& at) {
   return -1;
 }
 
+bool listens_on_all(const std::string& bytes) {
+  return bytes == bytes_of_host("0.0.0.0") || bytes == bytes_of_host("[::]");
+}
+
 }  // namespace
 
 bool is_own_host(std::string_view host, const std::string& address) {
@@ -93,8 +98,7 @@ bool is_own_host(std::string_view host, const std::string& address) {
   // Browsers leave out the interface, which follows the address after a %.
   const std::string given = bytes_of_host(host), own = bytes_of_host(host_of(address.substr(0, address.find('%'))));
   if (given.empty()) return false;
-  const bool listens_on_all = own == bytes_of_host("0.0.0.0") || own == bytes_of_host("[::]");
-  return listens_on_all || given == own || given == bytes_of_host("127.0.0.1") || given == bytes_of_host("[::1]");
+  return listens_on_all(own) || given == own || given == bytes_of_host("127.0.0.1") || given == bytes_of_host("[::1]");
 }
 
 HttpError error_for_client() {
@@ -107,9 +111,9 @@ HttpError error_for_client() {
   } catch (const OutOfMemoryError& error) {
     return {MHD_HTTP_SERVICE_UNAVAILABLE, error.what()};
   } catch (const CheckpointError& error) {
-    return {MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()};
+    return {MHD_HTTP_INTERNAL_SERVER_ERROR, spelled(error.what())};
   } catch (const Error& error) {
-    return {MHD_HTTP_BAD_REQUEST, error.what()};
+    return {MHD_HTTP_BAD_REQUEST, spelled(error.what())};
   } catch (const std::exception& error) {
     return {MHD_HTTP_INTERNAL_SERVER_ERROR, error.what()};
   }
@@ -281,6 +285,8 @@ std::vector<HttpServer::Exchange> HttpServer::open() {
   return open;
 }
 
+bool HttpServer::listens_on_all() const { return maki::listens_on_all(bytes_of_host(host_of(options_.address))); }
+
 std::string HttpServer::url() const { return fmt::format("http://{}:{}/", host_of(options_.address), options_.port); }
 
 // Called once for the head of a request, for each part of its body, and at its end until there is an answer.
@@ -313,7 +319,8 @@ void HttpServer::check_head(const HttpExchange& exchange, std::string_view path,
   };
   const std::string host = exchange.header("Host");
   require(is_own_host(host, options_.address), MHD_HTTP_FORBIDDEN,
-          "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
+          listens_on_all() ? "Host: must be localhost or a numeric address of this machine; its name is refused"
+                           : "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
   const char* const origin = MHD_lookup_connection_value(exchange.connection_, MHD_HEADER_KIND, "Origin");
   require(origin == nullptr || origin == "http://" + host, MHD_HTTP_FORBIDDEN,
           "Origin: requests of other pages are refused");

@@ -26,7 +26,7 @@ class HttpError : public Error {
 };
 
 /// What the exception that is being handled says to a client: the status is 400 for an Error, and 5xx if the fault is
-/// not that of the request. Requires: called by a handler of an exception.
+/// not that of the request; settings are spelled as options. Requires: called by a handler of an exception.
 HttpError error_for_client();
 
 inline constexpr const char* kJsonType = "application/json";
@@ -122,6 +122,8 @@ class HttpServer {
 
   /// http://ADDRESS:PORT/
   std::string url() const;
+  /// Whether the address is 0.0.0.0 or ::, which stand for each numeric address of this machine.
+  bool listens_on_all() const;
   /// Cuts off clients that send too slowly. To be called several times per second.
   void keep_time();
 

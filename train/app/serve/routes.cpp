@@ -29,7 +29,7 @@ std::vector<HttpRoute> routes(Served& served) {
     // A browser that connects again says in the head how far it has come.
     std::string cursor = exchange->header("Last-Event-ID");
     if (cursor.empty()) cursor = exchange->parameter("after");
-    served.events.add(served.runs.run(exchange->parameter("run")),
+    served.events.add(served.runs.run(exchange->parameter("run"), "run"),
                       cursor.empty() ? 0 : parse_integer("after", cursor, 0, kMaxSeed), exchange);
   };
   const auto complete = [&served](const Exchange& exchange) {
@@ -38,15 +38,15 @@ std::vector<HttpRoute> routes(Served& served) {
   const auto inside = [&served](const Exchange& exchange) {
     const InsideRequest asked = parse_inside_request(exchange->body());
     served.engine.with_model(asked.model, exchange, [asked, exchange](const auto& model) {
-      const std::vector<std::int32_t> ids = encode_text(*model, asked.text, "text", Unknown::error);
+      const std::vector<std::int32_t> ids = encode_text(*model, asked.text, "text", Unknown::refuse);
       exchange->answer(200, kJsonType, inside_json(asked, *model, look_inside(*model, ids, asked.options)));
     });
   };
   const auto report = [&served](const Exchange& exchange) {
-    const std::string lang = exchange->parameter("lang"), name = exchange->parameter("run"),
-                      path = served.runs.run(name).path();
+    const std::string lang = exchange->parameter("lang"),
+                      path = served.runs.run(exchange->parameter("run"), "run").path();
     const PageLanguage language(words_in(lang.empty() ? "en" : lang).name);
-    served.engine.with_model(name, exchange, [language, path, exchange](const auto&) {
+    served.engine.compute(exchange, [language, path, exchange] {
       exchange->answer(200, kJsonType,
                        json_text(Json{{"html", report_sections(read_measured_runs({path}), language)},
                                       {"style", kReportStyle},

@@ -66,18 +66,27 @@ ServedRuns::Paths ServedRuns::paths() const {
   return runs;
 }
 
-RunDirectory ServedRuns::run(std::string_view name) const {
+RunDirectory ServedRuns::run(std::string_view name, const char* field) const {
   const auto runs = paths();
   if (const auto found = runs.find(name); found != runs.end()) return RunDirectory(found->second);
-  throw HttpError(MHD_HTTP_NOT_FOUND, fmt::format("model: there is no run {} here; GET /v1/models lists those that are",
-                                                  truncate_for_message(name)));
+  throw HttpError(MHD_HTTP_NOT_FOUND, fmt::format("{}: there is no run {} here; GET /v1/models lists those that are",
+                                                  field, truncate_for_message(name)));
 }
 
-std::string ServedRuns::checkpoint(std::string_view model) const {
+std::string ServedRuns::checkpoint(std::string_view model, std::vector<std::string>& notes) const {
   const std::size_t at = paths().contains(model) ? model.size() : std::min(model.rfind('@'), model.size());
   const std::string choice(at < model.size() ? model.substr(at + 1) : "");
-  std::vector<std::string> notes;
-  return find_checkpoint(run(model.substr(0, at)).path(), choice, notes);
+  const std::string_view name = model.substr(0, at);
+  const std::string path = run(name, "model").path();
+  try {
+    return find_checkpoint(path, choice, notes);
+  } catch (const CheckpointError&) {
+    throw;
+  } catch (const Error&) {
+    throw HttpError(MHD_HTTP_NOT_FOUND,
+                    fmt::format("model: the run {} has no checkpoint{}{}; GET /api/runs lists those of each run", name,
+                                choice.empty() ? "" : " ", truncate_for_message(choice)));
+  }
 }
 
 std::string ServedRuns::runs_json() const {

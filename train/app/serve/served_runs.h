@@ -18,11 +18,11 @@ class ServedRuns {
   /// Of a run directory, or of a directory that contains some. Throws Error if it contains none.
   explicit ServedRuns(const std::string& path);
 
-  /// The run of this name. Throws HttpError.
-  RunDirectory run(std::string_view name) const;
-  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP. Throws Error if
-  /// there is none, CheckpointError if it cannot be read.
-  std::string checkpoint(std::string_view model) const;
+  /// The run of this name. Throws HttpError, which begins with the name of the field of the request.
+  RunDirectory run(std::string_view name, const char* field) const;
+  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP, with the notes of
+  /// find_checkpoint(). Throws HttpError if there is none, CheckpointError if it cannot be read.
+  std::string checkpoint(std::string_view model, std::vector<std::string>& notes) const;
 
   std::string runs_json() const;    ///< GET /api/runs
   std::string models_json() const;  ///< GET /v1/models

@@ -131,11 +131,17 @@ std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& l
   if (text.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
   std::vector<std::int32_t> ids = loaded.tokenizer->encode(text);
   if (std::ssize(ids) <= context) return ids;
-  check(how.text.generate.slide_context,
-        "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", ids.size(),
-        context);
-  to_stderr("the prompt has {} tokens, but the context window holds {}: the model reads only the last {}\n", ids.size(),
-            context, context);
+  const bool slides = how.text.generate.slide_context;
+  const bool goes_on = how.conversation != nullptr && !how.conversation->empty();
+  check(slides || !goes_on,
+        "prompt: the conversation has {} tokens with it, but the context window holds {}; forget the conversation with "
+        "/clear, or use --overflow recompute",
+        ids.size(), context);
+  check(slides, "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute",
+        ids.size(), context);
+  to_stderr("the {} has {} tokens, but the context window holds {}: the model {} the last {}\n",
+            goes_on ? "conversation" : "prompt", ids.size(), context,
+            how.adapt ? "learns all of it and continues from" : "reads only", context);
   return ids;
 }
 

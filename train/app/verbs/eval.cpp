@@ -75,6 +75,7 @@ void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
   check(search.empty() || task.reads_source(),
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it",
         search.empty() ? "" : search.back(), run, config.model);
+  check_search(o.command, "eval", o.measure.beam_size);
   check(!o.adapting.adapt || task.predicts_next,
         "eval: --adapt applies only to a model that predicts the next token of a text; the task of {} is {}; omit it",
         run, task.name);

@@ -58,7 +58,7 @@ std::vector<std::string> read_prompts(const GenerateVerbOptions& o, const Tokeni
                                              : o.prompt.value_or(""));
   } else {
     std::istringstream lines(read_prompt_file(o.prompts, o.reading.run));
-    prompts = read_lines(lines, std::numeric_limits<std::size_t>::max());
+    read_lines(lines, std::numeric_limits<std::size_t>::max(), prompts);
     check<CorpusError>(!prompts.empty(), "{}: has no lines; write one prompt per line", o.prompts);
   }
   for (std::string& prompt : prompts) prompt = encodable_text(tokenizer, prompt, "prompt", o.reading.policy());
@@ -97,8 +97,11 @@ int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
         "max_tokens: must be at least 1 for a model that translates; got 0; raise it, or omit the option");
   TranslateLines how{.unknown = o.reading.policy(), .json = o.reading.json, .options = o.translate};
   how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
+  // With greedy search, only the scores that --json prints depend on it.
+  if (!o.reading.json) check_search(o.command, "generate", o.translate.beam_size);
   if (o.prompt || !o.prompt_file.empty()) {
-    std::istringstream lines(o.prompt ? *o.prompt : read_prompt_file(o.prompt_file, o.reading.run));
+    const std::string text = o.prompt ? *o.prompt : read_prompt_file(o.prompt_file, o.reading.run);
+    std::istringstream lines(o.prompt && text.empty() ? "\n" : text);  // a prompt is a line, also an empty one
     return translate_lines(loaded, lines, how);
   }
   if (isatty(STDIN_FILENO) != 0) to_stderr("type a line to translate it; end with Ctrl-D\n");

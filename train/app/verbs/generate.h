@@ -32,19 +32,19 @@ struct ContinueTexts {
 /// JSON object per text. A prompt that is empty stands for default_prompt(). Text appears as it is generated, JSON at
 /// the end of its text. Without JSON, the speed goes to stderr. A signal ends the text after the current token, and no
 /// other follows. Returns the exit code: 0, or that of the signal. Before anything is written, throws Error for a
-/// prompt that is longer than a context that does not slide, and CorpusError for one that the tokenizer cannot encode.
-/// Throws CheckpointError if the model gives logits that define no distribution, std::system_error if stdout fails.
-/// With `adapt` also, before anything is written, Error for options out of their range, and DivergedError if learning
-/// the prompt diverges.
+/// prompt that, with the conversation before it, is longer than a context that does not slide, and CorpusError for one
+/// that the tokenizer cannot encode. Throws CheckpointError if the model gives logits that define no distribution,
+/// std::system_error if stdout fails. With `adapt` also, before anything is written, Error for options out of their
+/// range, and DivergedError if learning the prompt diverges.
 int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& prompts, const ContinueTexts& how);
 
 /// Reads a prompt from standard input, continues it as continue_texts() does, and so on until the input ends. A line
 /// that ends with a backslash goes on in the next line. The seed grows by 1 with each prompt, also after one that
 /// cannot be continued, which is reported; then the next one is read. Ctrl-C ends the texts of a prompt that are being
 /// written, and the program while it waits for a prompt. SIGTERM and SIGHUP end both. Returns the exit code. Throws
-/// CheckpointError and std::system_error as continue_texts() does. `unknown` is the policy for characters that the
-/// vocabulary lacks. With `remember`, the model reads before each prompt what has been said so far, as it stands on
-/// stdout; the prompt "/clear" makes it forget that.
+/// CheckpointError and std::system_error as continue_texts() does, and what next_line() throws. `unknown` is the policy
+/// for characters that the vocabulary lacks. With `remember`, the model reads before each prompt what has been said so
+/// far, as it stands on stdout; the prompt "/clear" makes it forget that.
 int continue_interactively(const LoadedModel& loaded, ContinueTexts how, Unknown unknown, bool remember);
 
 /// The options that say how a text is continued. They do not apply to models that translate.
@@ -54,6 +54,8 @@ struct SamplingOptions {
   std::vector<std::string> logit_bias;
 };
 
+/// Whether tokens are drawn at all, instead of always the most likely one being taken.
+bool draws_tokens(const Sampling& sampling);
 /// Adds the options, which set `flags` and `texts`, and returns their names.
 std::vector<std::string> add_sampling_options(const Command& command, SamplingOptions& flags, ContinueTexts& texts);
 /// Throws Error for values that are not allowed, and for options without an effect. `json`: whether --json was given.
@@ -69,18 +71,18 @@ struct TranslateLines {
   TranslateOptions options;
 };
 
-/// The next lines, at most `most`, without their ends (a newline, or a carriage return and a newline). Waits for the
-/// first one alone: of a pipe or a terminal, the others are those of which something can be read at once. None at the
-/// end of input.
-std::vector<std::string> read_lines(std::istream& input, std::size_t most);
+/// Appends the next lines, as next_line() reads them, to `lines`, which are none and become at most `most`. Waits for
+/// the first one alone: of a pipe or a terminal, the others are those of which something can be read at once. None at
+/// the end of input. Throws what next_line() throws, with the lines before in `lines`.
+void read_lines(std::istream& input, std::size_t most, std::vector<std::string>& lines);
 
 /// Writes one line to stdout for each line of `input`, in the same order: the translation (an empty line for one
 /// without a token) or, with `json`, a JSON object. Lines that are there are read in blocks, and each block is answered
 /// before the next is read. A signal ends it: the block that is being translated is not answered, and while it waits
 /// for a line, the program ends. Returns the exit code: 0, or that of the signal. Throws CorpusError, after the lines
-/// before it are answered, for a line that is not UTF-8, has unknown characters that the policy does not allow, or is
-/// too long for a model with learned positions; CheckpointError if the model gives logits that are not finite;
-/// std::system_error if stdout fails.
+/// before it are answered, for a line that cannot be read, is not UTF-8, has unknown characters that the policy does
+/// not allow, or is too long for a model with learned positions; CheckpointError if the model gives logits that are not
+/// finite; std::system_error if stdout fails.
 int translate_lines(const LoadedModel& loaded, std::istream& input, const TranslateLines& how);
 
 }  // namespace maki

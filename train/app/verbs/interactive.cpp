@@ -2,7 +2,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <langinfo.h>
 #include <optional>
+#include <string_view>
 #include <termios.h>
 #include <unistd.h>
 
@@ -26,6 +28,15 @@ termios before_editing;
 // tcsetattr() may be called from a signal handler.
 void restore_terminal() { tcsetattr(STDIN_FILENO, TCSANOW, &before_editing); }
 
+// Whether libedit reads UTF-8: it drops every byte that belongs to no character of the locale. Without a locale, or
+// with one that is not installed, it gets one that has UTF-8.
+bool edits_utf8() {
+  const char* const set = std::setlocale(LC_CTYPE, "");
+  const std::string_view name = set == nullptr ? "C" : set;
+  if (name == "C" || name == "POSIX") std::setlocale(LC_CTYPE, "C.UTF-8");
+  return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
+
 std::optional<std::string> edited_line(const char* prompt) {
   char* const typed = readline(prompt);
   if (typed == nullptr) return std::nullopt;
@@ -37,15 +48,14 @@ std::optional<std::string> edited_line(const char* prompt) {
 #endif
 
 // Lines that a user types, or that a pipe brings. If standard input and stderr are terminals and maki was built with
-// libedit, lines can be edited and earlier ones fetched back with the arrow keys. Prompts go to stderr, and only if
-// standard input is a terminal.
+// libedit, lines can be edited and earlier ones fetched back with the arrow keys, unless the locale has no UTF-8.
+// Prompts go to stderr, and only if standard input is a terminal.
 class LineReader {
  public:
   LineReader() {
 #ifdef MAKI_HAVE_LIBEDIT
-    editing_ = terminal_ && isatty(STDERR_FILENO) != 0;
+    editing_ = terminal_ && isatty(STDERR_FILENO) != 0 && edits_utf8();
     if (!editing_) return;
-    std::setlocale(LC_CTYPE, "");  // libedit needs to know that a character may have several bytes
     rl_outstream = stderr;
     // libedit would pass a signal on to the whole process group.
     rl_catch_signals = 0;
@@ -55,15 +65,14 @@ class LineReader {
 
   // Whether a user types the lines.
   bool terminal() const { return terminal_; }
-  // The next line, without its end (a newline, or a carriage return and a newline); nullopt at the end of the input.
+  // The next line, as next_line() reads it; nullopt at the end of the input.
   std::optional<std::string> read(const char* prompt) const {
 #ifdef MAKI_HAVE_LIBEDIT
     if (editing_) return edited_line(prompt);
 #endif
     if (terminal_) to_stderr("{}", prompt);
     std::string line;
-    if (!std::getline(std::cin, line)) return std::nullopt;
-    if (line.ends_with('\r')) line.pop_back();
+    if (!next_line(std::cin, line)) return std::nullopt;
     return line;
   }
 
@@ -115,7 +124,7 @@ int continue_interactively(const LoadedModel& loaded, ContinueTexts how, Unknown
     }
     try {
       const std::string text = encodable_text(*loaded.tokenizer, *prompt, "prompt", unknown);
-      if (sampling.temperature > 0) to_stderr("seed {}\n", sampling.seed);
+      if (draws_tokens(sampling)) to_stderr("seed {}\n", sampling.seed);
       const int code = continue_texts(loaded, {text}, how);
       if (remember) conversation = ended_line(*loaded.tokenizer, conversation);
       if (interrupted() != 0 && interrupted() != SIGINT) return code;

@@ -26,9 +26,6 @@ void add_penalties(const Command& command, Sampling& sampling) {
                      "NUMBER", "subtract this from the logits of all tokens that occur in the new text");
 }
 
-// Whether tokens are drawn at all, instead of always the most likely one being taken.
-bool draws_tokens(const Sampling& sampling) { return sampling.temperature > 0 && sampling.top_k != 1; }
-
 // Throws unless all options that only a draw uses have the values that change nothing.
 void require_no_draw_options(const SamplingOptions& flags, const Sampling& sampling) {
   const bool cold = sampling.temperature == 0;
@@ -92,6 +89,8 @@ std::int64_t choose_seed(const SamplingOptions& flags, bool announce) {
 }
 
 }  // namespace
+
+bool draws_tokens(const Sampling& sampling) { return sampling.temperature > 0 && sampling.top_k != 1; }
 
 std::vector<std::string> add_sampling_options(const Command& command, SamplingOptions& flags, ContinueTexts& texts) {
   Sampling& sampling = texts.text.generate.sampling;

@@ -48,6 +48,8 @@ int serve(ServeOptions o) {
   print_result(server.url() + (o.token.empty() ? "" : "#token=" + o.token) + "\n");
   flush_results();
   if (!o.token.empty()) to_stderr("programs send the header Authorization: Bearer {}\n", o.token);
+  if (server.listens_on_all())
+    to_stderr("other machines need a numeric address of this one instead of {}; its name is refused\n", o.address);
   to_stderr("Ctrl-C ends the server\n");
   while (interrupted() == 0) {
     std::this_thread::sleep_for(kTick);

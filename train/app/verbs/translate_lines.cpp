@@ -68,25 +68,29 @@ void answer(const LoadedModel& loaded, std::span<const std::string> lines, std::
 
 }  // namespace
 
-std::vector<std::string> read_lines(std::istream& input, std::size_t most) {
-  std::vector<std::string> lines;
+void read_lines(std::istream& input, std::size_t most, std::vector<std::string>& lines) {
   for (std::string line;
-       (lines.empty() || (lines.size() < most && input.rdbuf()->in_avail() > 0)) && std::getline(input, line);) {
-    if (line.ends_with('\r')) line.pop_back();
+       (lines.empty() || (lines.size() < most && input.rdbuf()->in_avail() > 0)) && next_line(input, line);) {
     lines.push_back(line);
   }
-  return lines;
 }
 
 int translate_lines(const LoadedModel& loaded, std::istream& input, const TranslateLines& how) {
   std::int64_t number = 1;
   try {
     for (;;) {
-      const std::vector<std::string> lines = read_lines(input, kLinesPerBlock);
-      if (lines.empty()) return 0;
+      std::vector<std::string> lines;
+      std::exception_ptr unreadable;  // why what follows them cannot be read
+      try {
+        read_lines(input, kLinesPerBlock, lines);
+      } catch (const CorpusError&) {
+        unreadable = std::current_exception();
+      }
+      if (lines.empty() && !unreadable) return 0;
       const DeferInterrupts deferred;  // not while waiting for lines, when there is nothing to end
       answer(loaded, lines, number, how);
       if (interrupted() != 0) return interrupt_exit_code();
+      if (unreadable) std::rethrow_exception(unreadable);
       number += static_cast<std::int64_t>(lines.size());
     }
   } catch (const BadLogitsError& error) {

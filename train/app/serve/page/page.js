@@ -306,7 +306,7 @@ async function showReport(query, signal) {
 function facts() {
   const { counting, evaluation, losses, pace } = record, [from, now] = [pace[0], pace.at(-1)];
   const steps = run.max_steps, factor = counting && counting.nats_per_character / counting.val_loss;
-  const rows = { progress: text('ofSteps', { step: format(now?.step ?? run.step, 9), steps: format(steps, 9) }) };
+  const rows = { progress: text('ofSteps', { step: format(now?.step ?? run.step ?? 0, 9), steps: format(steps, 9) }) };
   if (now) rows.trainingLoss = format(now.loss);
   if (evaluation) rows.validationLoss = format(evaluation.val_loss);
   if (run.best in losses) rows.bestLoss = format(losses[run.best]);
@@ -358,7 +358,8 @@ function tokensOf({ text: written, logprobs, shown = 0 }, start) {
   const units = [start], { text_offset: offsets, token_logprobs: chances, top_logprobs: tops } = logprobs;
   for (const character of written) units.push(units.at(-1) + character.length);
   const place = (i) => (i ? units[offsets[i] - shown] ?? units.at(-1) : start);
-  const top = (i) => Object.entries(tops[i] ?? {}).sort(([, a], [, b]) => b - a);
+  const top = (i) => Object.entries(tops[i] ?? {}).sort(([, a], [, b]) => b - a)
+    .map(([name, chance]) => [name, chance, logprobs.top_not_text[i]?.includes(name)]); // true: cannot be written
   return chances.map((logprob, i) => ({ start: place(i), end: place(i + 1), logprob, top: top(i) }))
     .filter((token) => token.end > token.start);
 }
@@ -423,7 +424,7 @@ const score = () => begin(async (signal) => {
   say('scored', text('scored', { bits: format(nats / Math.LN2 / (known.length || 1), 3), count: known.length }));
 });
 const compare = () => begin((signal) => Promise.all(all('#columns > div').map(async ({ children: [slider, , box] }) => {
-  box.replaceChildren(el('span', { className: 'hint' }, old.slice(-80)));
+  box.replaceChildren(el('span', { className: 'hint' }, [...old].slice(-80).join('')));
   for await (const choice of complete(`${run.name}@${run.checkpoints[slider.value]}`, signal))
     box.append(...tokensOf(choice, 0).map((token) => mark(choice.text.slice(token.start, token.end), token)));
 })));
@@ -439,8 +440,8 @@ function showAlternatives(index) {
   const token = tokens[index], span = coloured.children[index];
   if ((popup.hidden = !token)) return;
   const said = (name, written, chance) => text(name, { token: visible(written), percent: percent(Math.exp(chance)) });
-  const button = ([other, logprob]) => el('button', { ariaLabel: said('instead', other, logprob),
-    share: Math.exp(logprob), disabled: other.startsWith('bytes:'), onclick: () => choose(token, other, logprob) },
+  const button = ([other, logprob, disabled]) => el('button', { ariaLabel: said('instead', other, logprob),
+    share: Math.exp(logprob), disabled, onclick: () => choose(token, other, logprob) },
   el('span', {}, visible(other)), el('span', {}, percent(Math.exp(logprob))));
   const title = said(token.logprob === null ? 'firstToken' : 'tokenIs', span.textContent, token.logprob);
   popup.replaceChildren(el('p', {}, title), ...token.top.map(button));
@@ -453,8 +454,7 @@ function hideSoon() {
 }
 function drawButtons() {
   for (const name of ['continue', 'score', 'compare']) find(name).disabled = Boolean(work) || !run?.can_generate;
-  find('stop').disabled = !work;
-  find('undo').disabled = !undos.length;
+  [find('stop').disabled, find('undo').disabled] = [!work, !undos.length];
 }
 function drawColumns() {
   const box = find('columns'), count = Number(setting('columns')), max = run.checkpoints.length - 1;
@@ -664,8 +664,8 @@ async function look() {
   drawSteps();
 }
 function drawInside() {
-  const box = find('inside-text');
-  box.value ||= (old || record.samples.at(-1)?.text || '').trim().slice(0, 40); // texts that the model can read
+  const box = find('inside-text'), begun = (old || record.samples.at(-1)?.text || '').trim(); // the model can read it
+  box.defaultValue ||= [...begun].slice(0, 40).join(''); // is shown until the user changes it
   clearTimeout(timer);
   if (!run.can_look_inside) say('problem', text('cannotLook'));
   else if (box.value) timer = setTimeout(look, kAskAfter);
@@ -701,7 +701,7 @@ function readCheckpoint() {
   const step = checkpoints[value], words = [text('stepName', { step })];
   if (step === best) words.push(text('toBest'));
   if (value === max) words.push(text('toLatest'));
-  run.model = `${name}@${step}`;
+  run.model = step === undefined ? name : `${name}@${step}`;
   Object.assign(slider, { max, value, ariaValueText: words.join(', ') }).nextElementSibling.value = words.join(' · ');
 }
 function draw() {
@@ -728,7 +728,7 @@ async function lookForRuns() {
   if (listed !== (listed = JSON.stringify(names))) select.replaceChildren(...names.map((n) => new Option(n, n)));
   select.value = run?.name;
   select.parentElement.hidden = runs.length < 2;
-  if (lost || !run) say('problem', run ? '' : text('noRuns'));
+  if (lost || run?.name !== before?.name || !run) say('problem', run ? '' : text('noRuns'));
   lost = !run;
   if (run?.name !== before?.name || run?.running !== before?.running) follow();
   draw();
@@ -754,7 +754,7 @@ async function start() {
   readAddress();
   read();
   for (;;) {
-    if (!document.hidden || !run) await lookForRuns();
+    if (!document.hidden || !run) await lookForRuns().catch(console.error); // a failed drawing ends nothing
     await wait(kLookForRuns);
   }
 }
