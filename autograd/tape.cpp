@@ -234,9 +234,10 @@ void Tape::settle(const Node& node) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
-    check(input.read == nullptr || input.read->version() == input.version,
-          "backward: parameter {} was updated after it was recorded; record the step again",
-          input.read == nullptr ? "" : input.read->name());
+    if (input.read != nullptr) {
+      check(input.read->version() == input.version,
+            "backward: parameter {} was updated after it was recorded; record the step again", input.read->name());
+    }
     if (input.parameter != nullptr) {
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {

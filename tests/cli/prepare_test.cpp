@@ -132,6 +132,9 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     REQUIRE(shown.at("vocab_size") == 300);
     REQUIRE(shown.at("bytes_of_file") ==
             std::filesystem::file_size(out + "/train.bin") + std::filesystem::file_size(out + "/val.bin"));
+    // What is held back is a file of its own, or nothing.
+    const auto held_back = shown.at("val_tokens").get<double>();
+    REQUIRE(shown.at("val_fraction") == held_back / (held_back + shown.at("train_tokens").get<double>()));
     require_refused(run_maki({"inspect", out, "--verify"}), 2, {"have no checksums"});
     // Files of another program lie beside no tokenizer of maki.
     std::filesystem::remove(out + "/maki-tokenizer");
@@ -152,7 +155,10 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
                  ContainsSubstring(test + ": is for testing, as its name says, and is used for validation"));
     require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2,
                     {"is not an empty directory", "--force"});
-    require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--force"}));
+    require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--force", "--val-fraction", "0"}));
+    const json all = json::parse(require_ok(run_maki({"inspect", out, "--json"})).out);
+    REQUIRE(all.at("val_tokens") == 0);
+    REQUIRE(all.at("pieces").at("val") == 0);
   }
 }
 
@@ -229,6 +235,14 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   require_refused(run_maki({"train", tokens, corpus, "--out", folder / "v"}), 3, {"other token files alone"});
   require_refused(run_maki({"train", tokens, "--model", "seq2seq", "--out", folder / "v"}), 3, {"contains tokens"});
   require_refused(run_maki({"eval", folder / "run", other}), 3, {"is not the corpus of this model"});
+  // The text of the model with another split has training text in its validation part.
+  const std::string resplit = folder / "resplit", run = folder / "run";
+  for (const char* const fraction : {"0.5", "0"}) {
+    require_ok(run_maki(
+        {"prepare", corpus, "--tokenizer-file", run, "--val-fraction", fraction, "--out", resplit, "--force"}));
+    require_refused(run_maki({"eval", run, resplit}), 3,
+                    {fmt::format("prepared with --val-fraction {}, but the model has learned it with 0.1", fraction)});
+  }
   require_refused(run_maki({"eval", folder / "run", tokens, "--per-file"}), 3, {"--per-file"});
   require_refused(run_maki({"tokenizer", "train", tokens, "--out", folder / "j"}), 3, {"learns from text"});
   require_refused(run_maki({"inspect", tokens, "--checkpoint", "last"}), 2, {"no checkpoints"});

@@ -58,6 +58,15 @@ TEST_CASE("maki tokenizer trains, encodes, decodes and inspects") {
   REQUIRE(run_maki({"tokenizer", "decode", tokenizer}, with_input(special.out)).out == text);
 }
 
+TEST_CASE("maki tokenizer encode refuses to find special tokens where the vocabulary has none") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  require_ok(train(folder, corpus));
+  for (const Arguments& lines : {Arguments{}, Arguments{"--lines"}})
+    require_refused(run_maki(Arguments{"tokenizer", "encode", run, "--special"} + lines, with_input("a\n")), 3,
+                    {"special: needs a vocabulary with special tokens"});
+}
+
 TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one") {
   const TemporaryFolder folder;
   const std::string tokenizer = trained_tokenizer(folder, small_text());

@@ -55,6 +55,12 @@ void require_targets(const Corpus& corpus, const Dataset& data) {
 template <class TextTask>
 std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
                                          const EvalRequest& request) {
+  const TokenFile& file = *corpus.prepared;
+  check<CorpusError>(
+      !request.own || file.tokenizer == nullptr || c.val_fraction == file.facts.val_fraction,
+      "{}: is the text of this model, prepared with `val_fraction` {}, but the model has learned it with "
+      "{}, so that it has learned other parts; prepare the text with that",
+      file.path, file.facts.val_fraction, c.val_fraction);
   Dataset data = share_tokens(corpus, request.own ? c.val_fraction : 0, tokenizers.target);
   check<CorpusError>(request.own || data.val.empty(),
                      "{}: is not the corpus of this model, and has training and validation tokens; to measure a whole "

@@ -139,7 +139,10 @@ std::shared_ptr<const TokenFile> known_tokens(const InspectOptions& o, const Cor
                      "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean, and there is "
                      "no tokenizer beside them; maki train reads them with --tokenizer-file",
                      o.path);
-  return with_tokenizer(*corpus.prepared, tokenizer, Config().val_fraction);
+  // A run says what it holds back of a single file.
+  const TokenFile& file = *corpus.prepared;
+  const auto train = static_cast<double>(file.train.size()), val = static_cast<double>(file.val.size());
+  return with_tokenizer(file, tokenizer, file.has_validation ? val / (train + val) : 0);
 }
 
 // Only with --verify is all of the files read, so that any damage is found.
@@ -154,7 +157,9 @@ void inspect_tokens(const InspectOptions& o) {
       .add("verified", o.verify)
       .line("bytes", with_separators(bytes) + (o.verify ? ", all verified" : ""));
   add_token_facts(file->facts, *file->tokenizer, report);
-  report.add("pieces", {{"train", file->facts.train_joins + 1}, {"val", file->facts.val_joins + 1}})
+  report
+      .add("pieces",
+           {{"train", file->facts.train_joins + 1}, {"val", file->val.empty() ? 0 : file->facts.val_joins + 1}})
       .add("bytes_of_file", bytes)
       .print(o.json);
 }

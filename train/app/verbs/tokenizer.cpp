@@ -16,6 +16,7 @@
 #include "data/io/output.h"
 #include "data/io/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
@@ -152,6 +153,7 @@ int encode(const TokenizerTextOptions& o) {
         "tokenizer: --lines prints one line per line of text, and --json a single object; use one");
   if (o.threads != 0) set_threads(o.threads);
   const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
+  if (o.special) finding_specials(*tokenizer);  // throws if there are none
   const std::string text = read_sources(o.files);
   if (o.lines) {
     std::istringstream lines(text);
