@@ -8,6 +8,7 @@
 #include "autograd/core/check.h"
 #include "data/io/error.h"
 #include "data/io/shell_quote.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {
@@ -25,8 +26,14 @@ bool is_header_word(std::string_view cell) {
   return std::ranges::find(kHeaderWords, word) != kHeaderWords.end();
 }
 
+// Of two files, both may begin with a mark.
+LinePair without_byte_order_marks(const LinePair& line) {
+  return {without_byte_order_mark(line.source), without_byte_order_mark(line.target)};
+}
+
 // A pair that reads like a header may be a translation, so both sides must.
-bool reads_like_header(const LinePair& line, PairKind kind) {
+bool reads_like_header(const LinePair& first, PairKind kind) {
+  const LinePair line = without_byte_order_marks(first);
   const bool source = is_header_word(line.source), target = is_header_word(line.target);
   return kind == PairKind::translation ? source && target && line.source != line.target : source || target;
 }
@@ -45,9 +52,9 @@ bool is_header(const LinePair& line, const std::vector<LinePair>& lines, PairKin
 
 void refuse_headers(const std::vector<LinePair>& lines, PairKind kind, const std::vector<FileOfLines>& files) {
   for (const auto& [name, first] : files) {
-    const LinePair& line = lines[first];
+    const LinePair line = without_byte_order_marks(lines[first]);
     check<CorpusError>(
-        !is_header(line, lines, kind, files),
+        !is_header(lines[first], lines, kind, files),
         "{}: line 1 reads like a header ({}, {}), which would be learned like any other line; remove it with: "
         "tail -n +2 {} > ROWS, or if it is none, move it below another line",
         name, truncate_for_message(line.source), truncate_for_message(line.target), shell_quote(name));
@@ -81,7 +88,7 @@ void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std:
 }
 
 std::string column_advice(std::string_view line, PairKind kind, const std::string& name) {
-  if (line.starts_with('{'))
+  if (without_byte_order_mark(line).starts_with('{'))
     return fmt::format("; from JSON lines: jq -r '[.{}] | @tsv' {} > ROWS",
                        kind == PairKind::labels ? "text, .label" : "source, .target", shell_quote(name));
   if (name.ends_with(".csv") || name.ends_with(".CSV"))

@@ -6,6 +6,7 @@
 #include "data/dataset/foreign_tokens.h"
 #include "data/dataset/token_shards.h"
 #include "data/io/error.h"
+#include "data/io/number.h"
 #include "data/io/utf8.h"
 
 namespace maki {
@@ -44,12 +45,16 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
                        "{}: is one document, and documents are kept whole, so no {} text is left; make sure that the "
                        "lines that separate documents are found, or use `val_fraction` 0",
                        fmt::join(corpus.sources, " "), side);
+    // No block is smaller than one of 1, which is also what documents of any length need.
+    const bool smaller = block_size > 1;
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {}{}{}; use more text, a "
-                       "smaller `block_size` or another `val_fraction` (0: no validation)",
-                       fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
+                       "{}: the {} text must have at least {}{}; it has {}{}{}; use more text{} or another "
+                       "`val_fraction` (0: no validation)",
+                       fmt::join(corpus.sources, " "), side, smaller ? "block_size + 1 = " : "",
+                       pluralize(block_size + 1, "token"), tokens.size(),
                        tokens.size() < all ? fmt::format(" of {} in total", all) : "",
-                       corpus.documents.empty() ? "" : ", because documents are kept whole");
+                       corpus.documents.empty() ? "" : ", because documents are kept whole",
+                       smaller ? ", a smaller `block_size`" : "");
   };
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);

@@ -54,6 +54,11 @@ std::optional<Status> look_up(std::string& path) {
   return status;
 }
 
+bool is_standard_output(const Status& file) {
+  Status status = {};
+  return fstat(STDOUT_FILENO, &status) == 0 && is_same_file(status, file);
+}
+
 // Whether a file is an input, or in a directory that is one.
 bool is_read_from(const Status& file, const std::string& input) {
   Status status = {};
@@ -137,14 +142,18 @@ bool has_text(FileSystem& fs, const std::string& path, const std::string& text) 
 
 }  // namespace
 
+bool is_standard_output(const std::string& path) {
+  Status status = {};
+  return stat(path.c_str(), &status) == 0 && is_standard_output(status);
+}
+
 OutputPlace require_file_place(const OutputPath& out, Streams streams) {
   OutputPlace place{.path = out.path, .force = out.force, .mode = {}};
   const std::optional<Status> status = look_up(place.path);
   check(status || !out.path.ends_with('/'), "{}: is the name of a directory; name a file", out.path);
   if (!status) return place;
   check(!S_ISDIR(status->st_mode), "{}: is a directory; name a file", out.path);
-  Status standard_output = {};
-  place.is_standard_output = fstat(STDOUT_FILENO, &standard_output) == 0 && is_same_file(standard_output, *status);
+  place.is_standard_output = is_standard_output(*status);
   place.is_stream = place.is_standard_output || !S_ISREG(status->st_mode);
   if (place.is_stream) {
     const bool accepted = streams == Streams::accepted && !out.companion && !S_ISBLK(status->st_mode);

@@ -42,6 +42,9 @@ struct OutputPlace {
 };
 enum class Streams : bool { refused, accepted };
 
+/// Whether the path leads to what the standard output is, such as /dev/stdout.
+bool is_standard_output(const std::string& path);
+
 /// Throws Error unless the path is free for a file: nothing is there; or a regular file that is not an input, if
 /// `force` is set; or a device, a pipe, or the file that is the standard output, if `streams` allows it. A symbolic
 /// link counts as the file to which it leads, and one that leads nowhere is refused, as is a name that ends with a

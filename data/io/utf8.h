@@ -23,6 +23,13 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 /// Replaces every maximal ill-formed part with one U+FFFD (Unicode 15, section 3.9), as web browsers do.
 std::string replace_invalid_utf8(std::string_view text);
 
+/// U+FEFF, which programs of Windows write at the beginning of a text.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+/// The text behind the byte-order mark that it may begin with.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
 /// Returns the first code point and removes it from the front of the text. Requires: the text is well-formed and not
 /// empty.
 char32_t next_code_point(std::string_view& text);

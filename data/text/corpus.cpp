@@ -94,7 +94,8 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 
 std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
                                            std::vector<std::string>& notes) {
-  std::vector<std::string> files;
+  std::vector<std::string> files, idle = options.exclude;  // idle: patterns that no directory has a match for
+  bool any_directory = false;
   for (const std::string& source : sources) {
     check<CorpusError>(!source.starts_with("@"),
                        "{}: a built-in corpus cannot be combined with other sources; got {} sources", source,
@@ -106,6 +107,9 @@ std::vector<std::string> list_corpus_files(const std::vector<std::string>& sourc
     const DirectoryListing below = list_directory(
         source,
         {.include = options.include, .exclude = options.exclude, .zero_bytes = has_zero_bytes(options.encoding)});
+    any_directory = true;
+    std::erase_if(idle,
+                  [&](const std::string& each) { return std::ranges::find(below.idle, each) == below.idle.end(); });
     const std::string skipped = below.describe_skipped();
     if (!skipped.empty()) {
       notes.push_back(fmt::format("{}: {} {} read; skipped: {}", source, below.files.size(),
@@ -113,6 +117,10 @@ std::vector<std::string> list_corpus_files(const std::vector<std::string>& sourc
     }
     files.insert(files.end(), below.files.begin(), below.files.end());
   }
+  for (const std::string& pattern : any_directory ? idle : std::vector<std::string>())
+    notes.push_back(fmt::format(
+        "`exclude` {}: matches nothing; name a file or folder, or write its path as it is below the directory",
+        pattern));
   return files;
 }
 

@@ -33,28 +33,52 @@ constexpr std::array<Words, kSkipReasonCount> kSkipReasonWords = {{{"hidden", "h
                                                                    {"tokenizer", "tokenizers"},
                                                                    {"pipe or device", "pipes or devices"}}};
 
+// A pattern that contains a / before its end is matched against a path, else against a name.
+struct Pattern {
+  explicit Pattern(const std::string& given) : text(given) {
+    is_path = given.find('/') < given.find_last_not_of('/');
+    glob = fs::path(given).lexically_normal().string();  // without ./, as the paths to match are
+    if (glob.ends_with('/')) glob.pop_back();
+  }
+
+  std::string text, glob;
+  bool is_path, matched = false;  // any entry so far
+};
+
+struct Patterns {
+  explicit Patterns(const DirectoryFilter& filter)
+      : include(filter.include.begin(), filter.include.end()), exclude(filter.exclude.begin(), filter.exclude.end()) {}
+
+  std::vector<Pattern> include, exclude;
+};
+
 bool holds_checkpoints(const fs::path& directory) {
-  std::error_code error;
-  for (fs::directory_iterator at(directory / "checkpoints", error), end; !error && at != end; at.increment(error)) {
+  const fs::path checkpoints = directory / "checkpoints";
+  std::error_code error, ignored;
+  for (fs::directory_iterator at(checkpoints, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".maki") return true;
   }
   const bool known = !error || error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-  check<CorpusError>(known, "{}: cannot be listed: {}", (directory / "checkpoints").string(), error.message());
+  check<CorpusError>(known, "{}: cannot be listed: {}",
+                     (fs::exists(checkpoints, ignored) ? checkpoints : directory).string(), error.message());
   return false;
 }
 
-bool any_matches(const std::vector<std::string>& patterns, const fs::path& relative) {
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
-    const bool path = pattern.find('/') != std::string::npos;
-    return matches_glob(pattern, path ? relative.string() : relative.filename().string());
-  });
+bool any_matches(std::vector<Pattern>& patterns, const fs::path& relative) {
+  bool any = false;
+  for (Pattern& pattern : patterns) {
+    const fs::path name = pattern.is_path ? relative : relative.filename();
+    if (matches_glob(pattern.glob, name.string())) any = pattern.matched = true;
+  }
+  return any;
 }
 
 // Why an entry is skipped; nullopt if it is a file to be read or a directory to descend into.
-std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
-                                      const DirectoryFilter& filter) {
+std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs::path& relative, Patterns& patterns,
+                                      bool zero_bytes) {
+  const bool excluded = any_matches(patterns.exclude, relative);
   if (relative.filename().string().starts_with(".")) return SkipReason::hidden;
-  if (any_matches(filter.exclude, relative)) return SkipReason::excluded;
+  if (excluded) return SkipReason::excluded;
   const bool link = entry_kind(entry.path().string()) == fs::file_type::symlink;
   const fs::file_type kind = file_kind(entry.path().string());
   if (kind == fs::file_type::directory) {
@@ -63,11 +87,11 @@ std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs
     return runs ? std::optional(SkipReason::run) : std::nullopt;
   }
   if (kind != fs::file_type::regular) return link ? SkipReason::link : SkipReason::special;
-  if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
+  if (!patterns.include.empty() && !any_matches(patterns.include, relative)) return SkipReason::excluded;
   if (relative.filename().string().ends_with(kOwnTokenizerFile)) return SkipReason::tokenizer;
   const std::string beginning = read_beginning(entry.path().string(), kBeginningBytes);
   if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
-  if (filter.zero_bytes ? is_known_binary(beginning) : is_binary(beginning)) return SkipReason::binary;
+  if (zero_bytes ? is_known_binary(beginning) : is_binary(beginning)) return SkipReason::binary;
   return std::nullopt;
 }
 
@@ -85,11 +109,12 @@ std::string DirectoryListing::describe_skipped() const {
 
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter) {
   DirectoryListing listing;
+  Patterns patterns(filter);
   std::error_code error;
   fs::path path = directory;
   for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     path = at->path();
-    const auto why = why_skipped(*at, path.lexically_relative(directory), filter);
+    const auto why = why_skipped(*at, path.lexically_relative(directory), patterns, filter.zero_bytes);
     if (why) {
       at.disable_recursion_pending();
       ++listing.skipped[static_cast<std::size_t>(*why)];
@@ -103,6 +128,9 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
                      "{}: contains no text files to read{}; choose a directory that contains some", directory,
                      skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
+  for (const Pattern& pattern : patterns.exclude) {
+    if (!pattern.matched) listing.idle.push_back(pattern.text);
+  }
   return listing;
 }
 

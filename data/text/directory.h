@@ -15,8 +15,8 @@ inline constexpr std::size_t kSkipReasonCount = 8;
 
 struct DirectoryFilter {
   /// Glob patterns (data/text/glob.h). A pattern without a / is matched against the file name, a pattern with one
-  /// against the path relative to the directory. An empty `include` accepts every file. `exclude` takes precedence and
-  /// applies to directories as well.
+  /// against the path relative to the directory; a / at its end does not count, and ./ is left out. An empty `include`
+  /// accepts every file. `exclude` takes precedence and applies to directories as well.
   std::vector<std::string> include = {}, exclude = {};
   bool zero_bytes = false;  ///< also accept files with zero bytes, for encodings whose text contains them
 };
@@ -24,6 +24,7 @@ struct DirectoryFilter {
 struct DirectoryListing {
   std::vector<std::string> files;                       ///< paths, in byte order
   std::array<std::size_t, kSkipReasonCount> skipped{};  ///< number of entries skipped for each reason
+  std::vector<std::string> idle;                        ///< patterns of `exclude` that match no entry
 
   /// A list such as "2 hidden, 1 directory of runs"; empty if nothing was skipped.
   std::string describe_skipped() const;

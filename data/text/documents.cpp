@@ -8,6 +8,7 @@
 #include "data/io/error.h"
 #include "data/io/json_text.h"
 #include "data/io/printable.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {
@@ -95,11 +96,6 @@ std::string_view without_blanks_at_end(std::string_view line) {
   return line.substr(0, line.find_last_not_of(" \t") + 1);
 }
 
-constexpr std::string_view kByteOrderMark = "\uFEFF";
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
-}
-
 }  // namespace
 
 std::string json_text_field(std::string_view line, const std::string& field) {
@@ -159,13 +155,13 @@ void DocumentReader::push_lines(std::string_view block) {
 // Whether a line that begins like this may still be the separator.
 bool DocumentReader::may_separate(std::string_view beginning) const {
   if (lines_ == 0 && kByteOrderMark.starts_with(beginning)) return true;
-  const std::string_view words = lines_ == 0 ? without_mark(beginning) : beginning;
+  const std::string_view words = lines_ == 0 ? without_byte_order_mark(beginning) : beginning;
   return separator_.starts_with(words.substr(0, separator_.size())) &&
          words.find_first_not_of(" \t\r", separator_.size()) == std::string_view::npos;
 }
 
 bool DocumentReader::is_separator(std::string_view words) const {
-  if (lines_ == 1) words = without_mark(words);
+  if (lines_ == 1) words = without_byte_order_mark(words);
   return words == separator_ || without_blanks_at_end(words) == separator_;
 }
 

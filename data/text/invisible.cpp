@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/io/shell_quote.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 
@@ -14,7 +15,7 @@ void InvisibleCharacters::begin_text() {
 
 void InvisibleCharacters::add(std::string_view part) {
   if (part.empty()) return;
-  if (at_start_ && part.starts_with("\uFEFF")) ++marks_;
+  if (at_start_ && part.starts_with(kByteOrderMark)) ++marks_;
   at_start_ = false;
   if (after_cr_ && part.starts_with('\n')) ++ends_;
   for (std::size_t at = 0; (at = part.find("\r\n", at)) != std::string_view::npos; at += 2) ++ends_;

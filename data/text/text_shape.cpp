@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "data/io/shell_quote.h"
+#include "data/io/utf8.h"
 
 namespace maki {
 namespace {
@@ -97,7 +98,7 @@ std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
 }
 
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes) {
-  const std::vector<std::string_view> lines = first_lines(text);
+  const std::vector<std::string_view> lines = first_lines(without_byte_order_mark(text));
   if (lines.size() < kMinLines) return;
   const std::string json_lines = describe_json(lines);
   const std::string what = json_lines.empty() ? describe_table(lines, name) : json_lines;

@@ -92,11 +92,12 @@ std::vector<std::int32_t> NormalizedTokenizer::encode_line(std::string_view line
 
 // A text may be normalized in two parts if the second begins with ASCII, with which nothing before it combines. Here
 // this is a space or newline, after a character that stays what it is, unless a token that is found in the text may
-// stand there.
+// stand there. From one cut of the inner tokenizer to the next, because it may look at all of the text to find one.
 std::size_t NormalizedTokenizer::next_cut(std::string_view text, std::size_t at) const {
   for (at = std::max<std::size_t>(at, 1); at < text.size(); ++at) {
-    if ((text[at] == ' ' || text[at] == '\n') && ends_in_stable_character(text.substr(0, at), form_) &&
-        inner_->next_cut(text, at) == at)
+    at = inner_->next_cut(text, at);
+    if (at < text.size() && (text[at] == ' ' || text[at] == '\n') &&
+        ends_in_stable_character(text.substr(0, at), form_))
       return at;
   }
   return text.size();

@@ -1,6 +1,7 @@
 // Every verb that writes a file or directory opens it in the same way: see data/io/output.h.
 #include <fcntl.h>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ class Outputs {
         {"tokenizer", {"tokenizer", "train", corpus_, "--vocab-size", "270"}, "--out", {corpus_}},
         {"attend", {"attend", run_, "--prompt", "a"}, "--out", {file, run_ + "/config.toml"}},
         {"positions", {"positions", "--width", "8", "--length", "8"}, "--out", {}},
-        {"embed", {"embed", encoder_, "a"}, "--npy", {encoder_ + "/config.toml"}},
+        {"embed", {"embed", encoder_, "a", "a"}, "--npy", {encoder_ + "/config.toml"}},
         {"prepare", {"prepare", corpus_}, "--out", {corpus_}, false, false},
         {"gguf", Arguments{"export", run_, "--format", "gguf"} + tanh, "--out", {file}},
         {"safetensors", {"export", file, "--format", "safetensors"}, "--out", {file}, false, false},
@@ -122,17 +123,25 @@ TEST_CASE("no verb replaces a pipe, and those that write one file from its begin
   close(reader);
 }
 
-TEST_CASE("a file to which the standard output was redirected is written to as well") {
-  const TemporaryFolder folder;
-  RunOptions options;
-  options.output_file = folder / "all";
-  const std::string corpus = folder.write("corpus.txt", small_text());
-  run_maki({"tokenizer", "train", corpus, "--vocab-size", "270", "--out", "/dev/stdout"}, options);
-  const std::string all = read_text(options.output_file);
-  require_ok(run_maki({"tokenizer", "train", corpus, "--vocab-size", "270", "--out", folder / "t.json"}));
-  const std::string tokenizer = read_text(folder / "t.json");
-  REQUIRE(all.starts_with(tokenizer));
-  REQUIRE(contains(all.substr(tokenizer.size()), "/dev/stdout: 270 tokens"));
+TEST_CASE("what is written to the standard output is alone there, and what is said beside it goes to stderr") {
+  const Outputs outputs;
+  for (const Writer& writer : outputs.writers()) {
+    if (!writer.takes_pipes || writer.directory) continue;
+    INFO(writer.name);
+    const std::string file = outputs.folder / ("file-" + writer.name);
+    const bool says = !require_ok(Outputs::write(writer, file)).out.empty();
+    REQUIRE(says == (writer.name == "tokenizer" || writer.name == "gguf" || writer.name == "embed"));
+    RunOptions options;
+    options.output_file = outputs.folder / ("all-" + writer.name);
+    const Finished alone = require_ok(run_maki(writer.command + Arguments{writer.option, "/dev/stdout"}, options));
+    REQUIRE(read_text(options.output_file) == read_text(file));
+    REQUIRE_FALSE(alone.err.empty());
+  }
+  const Arguments tokenizer = outputs.writers().front().command + Arguments{"--out", "/dev/stdout"};
+  REQUIRE(contains(require_ok(run_maki(tokenizer)).err, "/dev/stdout: 270 tokens"));
+  const Finished json = require_ok(run_maki(tokenizer + Arguments{"--json"}));
+  REQUIRE(nlohmann::json::parse(json.out).contains("model"));
+  REQUIRE(nlohmann::json::parse(json.err).at("vocab_size") == 270);
 }
 
 TEST_CASE("the option --force without the output that it is for is refused") {

@@ -66,6 +66,10 @@ TEST_CASE("prepare says how much of a long text its vocabulary was learned from"
   const Finished short_text = require_ok(
       run_maki({"prepare", folder.write("short.txt", small_text()), "--out", folder / "u", "--tokenizer", "word"}));
   REQUIRE_FALSE(contains(short_text.err, "learned from"));
+  for (const char* const kind : {"char", "byte"}) {
+    const Arguments others = {"prepare", folder / "short.txt", "--out", folder / kind, "--tokenizer", kind, "--json"};
+    REQUIRE_FALSE(json::parse(require_ok(run_maki(others)).out).contains("learned_bytes"));
+  }
 }
 
 TEST_CASE("prepare and inspect report the same facts, and --verify reads the file") {

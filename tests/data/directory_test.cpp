@@ -88,6 +88,12 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   REQUIRE(text({"drafts/*"}, {}) == "3");
   REQUIRE(text({"猫?.txt"}, {}) == "4");
   REQUIRE(text({}, {"*/*"}) == "12");
+  for (const std::string pattern :
+       {"drafts", "drafts/", "drafts//", "./drafts", "./drafts/", ".//drafts/.", "./*/../drafts"})
+    REQUIRE(text({}, {pattern}) == "124");
+  REQUIRE(text({"./a.txt"}, {}) == "1");
+  REQUIRE(text({"./drafts//c.txt"}, {}) == "3");
+  REQUIRE(text({"./c.txt", "b.md"}, {}) == "2");  // a path, and not a name below any folder
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
   require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded"});
   // A file that was named is read whatever the patterns say.
@@ -95,6 +101,30 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
   REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}),
                       ContainsSubstring("built-in corpora need none"));
+}
+
+TEST_CASE("a pattern that excludes nothing is named, unless it does so in another directory") {
+  const TemporaryFolder folder;
+  folder.write("ex/a.txt", "1");
+  folder.write("ex/drafts/b.txt", "2");
+  folder.write("ex/.git/c", "3");
+  folder.write("other/d.md", "4");
+  folder.write("other/e.txt", "5");
+  const auto idle = [&](const std::vector<std::string>& names, const std::vector<std::string>& exclude) {
+    std::vector<std::string> sources, found;
+    for (const std::string& name : names) sources.push_back(folder / name);
+    for (const std::string& note : load_corpus(sources, {.exclude = exclude}).notes) {
+      if (note.starts_with("`exclude` ")) found.push_back(note.substr(10, note.find(':') - 10));
+    }
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  REQUIRE(idle({"ex"}, {"ex/drafts", "drafts/", "b.txt"}) == Names{"ex/drafts", "b.txt"});
+  REQUIRE(idle({"ex"}, {"drafts", "dr*", ".git"}).empty());
+  REQUIRE(idle({"ex"}, {"*.md"}) == Names{"*.md"});
+  REQUIRE(idle({"ex", "other"}, {"*.md", "*.rst"}) == Names{"*.rst"});
+  REQUIRE(idle({"other", "ex"}, {"*.md", "drafts"}).empty());
+  REQUIRE(idle({"ex/a.txt"}, {"*.md"}).empty());  // patterns are for directories
 }
 
 TEST_CASE("globs") {
@@ -121,8 +151,15 @@ TEST_CASE("a directory that contains one that cannot be listed is rejected, and 
   fs::permissions(folder / "closed", fs::perms::none);
   {
     const DroppedPrivileges nobody;
-    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
+    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed" + ": cannot", "Permission denied"});
   }
   fs::permissions(folder / "closed", fs::perms::all);
+  fs::create_directory(folder / "closed/checkpoints");
+  fs::permissions(folder / "closed/checkpoints", fs::perms::none);
+  {
+    const DroppedPrivileges nobody;
+    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed/checkpoints" + ": cannot"});
+  }
+  fs::permissions(folder / "closed/checkpoints", fs::perms::all);
   REQUIRE(load_corpus({folder.path()}).text == "xy");
 }

@@ -5,6 +5,7 @@
 
 #include "data/io/utf8.h"
 #include "data/tokenizer/normalized_tokenizer.h"
+#include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "data/tokenizer/unknown_characters.h"
 #include "tests/catch.h"
@@ -22,6 +23,40 @@ std::string text_of(const std::vector<std::string>& parts, const std::vector<std
   std::string text;
   for (const std::uint8_t pick : picks) text += parts[pick % parts.size()];
   return text;
+}
+
+// Cuts where a rule of byte-level BPE does, and counts the bytes that are looked at for this.
+class WatchedCuts final : public Tokenizer {
+ public:
+  WatchedCuts(const std::string& rule, std::size_t& looked_at) : rule_(rule), looked_at_(looked_at) {}
+
+  std::string kind() const override { return "bpe"; }
+  std::int64_t vocab_size() const override { return 256; }
+  std::size_t token_bound(std::string_view text) const override { return text.size(); }
+  std::size_t next_cut(std::string_view text, std::size_t at) const override {
+    const std::size_t cut = rule_.next_cut(text, at);
+    looked_at_ += cut - at + 1;
+    return cut;
+  }
+  using Tokenizer::encode;
+  std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
+  std::string_view bytes(std::int32_t) const override { return "a"; }
+  std::string save_encoding() const override { return ""; }
+
+ private:
+  PreTokenizer rule_;
+  std::size_t& looked_at_;
+};
+
+// Whether a text may be cut here: before a space or newline that a rule cuts before, after a character that is its own
+// normal form and no white space.
+bool is_cut(const PreTokenizer& rule, Normalization form, std::string_view text, std::size_t at) {
+  if ((text[at] != ' ' && text[at] != '\n') || rule.next_cut(text, at) != at) return false;
+  std::size_t begin = at - 1;
+  while (begin > 0 && is_continuation(text[begin])) --begin;
+  const std::string_view last = text.substr(begin, at - begin);
+  std::string_view rest = last;
+  return normalize(last, form) == last && !is_white_space(next_code_point(rest));
 }
 
 }  // namespace
@@ -141,6 +176,35 @@ TEST_CASE("a text can be cut where a tokenizer that normalizes says so") {
     REQUIRE(cuts > 100);
     const std::string line = "吾輩は猫である\n";
     REQUIRE(tokenizer->next_cut(line + line, 1) == line.size() - 1);
+  }
+}
+
+TEST_CASE("the first place where a tokenizer that normalizes can cut is found by looking at each byte once") {
+  const std::vector<std::string> parts = {"a",  "e",      "\u0301", " ", "\n",     "д", "д ",
+                                          "か", "\u3099", "ﬁ",      "Ⅳ", "\u3000", "."};
+  const auto form = GENERATE(Normalization::nfc, Normalization::nfkc);
+  for (const std::string& name : PreTokenizer::rules()) {
+    INFO(name << ", " << to_string(form));
+    const PreTokenizer rule(name);
+    std::size_t looked_at = 0;
+    const NormalizedTokenizer tokenizer(std::make_unique<WatchedCuts>(name, looked_at), form);
+    REQUIRE(rc::check([&](const std::vector<std::uint8_t>& picks) {
+      const std::string text = text_of(parts, picks);
+      std::size_t expected = text.size();
+      for (std::size_t at = text.size(); at-- > 1;) {
+        if (is_cut(rule, form, text, at)) expected = at;
+        RC_ASSERT(tokenizer.next_cut(text, at) == expected);
+      }
+      RC_ASSERT(tokenizer.next_cut(text, 0) == expected);
+    }));
+    // No rule but gpt2 is sure to cut after a letter of Cyrillic; after ﬁ, gpt2 is, but its normal form differs.
+    for (const std::string& piece : {"д ", "ﬁ ", "д\u3000", "猫\u3000"}) {
+      std::string text;
+      for (int i = 0; i < 3000; ++i) text += piece;
+      looked_at = 0;
+      tokenizer.next_cut(text, 1);
+      REQUIRE(looked_at <= 2 * text.size());
+    }
   }
 }
 

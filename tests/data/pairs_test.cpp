@@ -93,11 +93,20 @@ TEST_CASE("files in which every line has one tab are parts of one table, however
 }
 
 TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and CSV") {
-  require_refused([] { pairs_in({"Source\ttarget\na\tx\n"}); },
-                  {"first.txt: line 1 reads like a header", "tail -n +2"});
-  REQUIRE(pairs_in({"source\tsource\na\tx\n"}).size() == 2);
-  REQUIRE(pairs_in({"text\tTexto\na\tx\n"}).size() == 2);
-  require_refused([] { pairs_in({"{\"source\": \"a\"}\n"}); }, {"line 1", "0 tabs", "jq -r", ".source"});
+  for (const std::string mark : {"", "\uFEFF"}) {
+    INFO(mark.size());
+    require_refused([&] { pairs_in({mark + "Source\ttarget\na\tx\n"}); },
+                    {"first.txt: line 1 reads like a header (Source, target)", "tail -n +2"});
+    require_refused(
+        [&] {
+          pairs_in({mark + "source\na\n", mark + "target\nx\n"});
+        },
+        {"reads like a header (source, t"});
+    REQUIRE(pairs_in({mark + "source\tsource\na\tx\n"}).size() == 2);
+    REQUIRE(pairs_in({mark + "source\na\n", "source\nx\n"}).size() == 2);
+    REQUIRE(pairs_in({mark + "text\tTexto\na\tx\n"}).size() == 2);
+    require_refused([&] { pairs_in({mark + "{\"source\": \"a\"}\n"}); }, {"line 1", "0 tabs", "jq -r", ".source"});
+  }
   Corpus csv = pair_corpus({"a,x\nb,y\n"});
   csv.files = {"pairs.csv"};
   require_refused([&] { read_pairs(csv, PairKind::labels); }, {"pairs.csv: line 1", "its label", "from CSV: python3"});
@@ -114,6 +123,8 @@ TEST_CASE("a header is found in each of several files, of which all may have the
   require_refused([&] { labels({rows, table}); }, {"second.txt: line 1 reads like a header", "tail -n +2"});
   require_refused([&] { labels({rows, rows, table}); }, {"third.txt: line 1 reads like a header"});
   require_refused([&] { labels({"review\tlabel\n", table}); }, {"first.txt: line 1", "(review, label)"});
+  require_refused([&] { labels({"\uFEFF" + table, table}); }, {"first.txt: line 1 reads like a header (text, label)"});
+  require_refused([&] { labels({rows, "\uFEFF" + table}); }, {"second.txt: line 1 reads like a header"});
   // The label of another line is none of a header, and a header is the first line of its file.
   REQUIRE(labels({table, table + "so so\tlabel\n"}) == 7);
   REQUIRE(labels({"text\tgood\n", "fine\tgood\n"}) == 2);

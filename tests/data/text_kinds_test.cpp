@@ -55,8 +55,11 @@ TEST_CASE("files of other kinds are named, with what to do") {
 TEST_CASE("text that is a list of records is said to be one, with the option that fits") {
   const std::string records =
       "{\"id\": \"7\", \"body\": \"a long text\"}\n{\"id\": \"8\", \"body\": \"b\", \"more\": \"c\"}\n";
-  REQUIRE_THAT(notes_on(records, "a.jsonl").at(0), ContainsSubstring("a.jsonl: every line is a JSON object") &&
-                                                       ContainsSubstring("`json_field` body (texts are in body, id)"));
+  for (const std::string mark : {"", "\uFEFF"}) {
+    REQUIRE_THAT(notes_on(mark + records, "a.jsonl").at(0),
+                 ContainsSubstring("a.jsonl: every line is a JSON object") &&
+                     ContainsSubstring("`json_field` body (texts are in body, id)"));
+  }
   REQUIRE_THAT(notes_on("{\"text\":\"a\",\"x\":\"abc\"}\n{\"text\":\"b\",\"x\":\"c\"}\n", "a").at(0),
                ContainsSubstring("`json_field` text"));
   REQUIRE_THAT(notes_on("{\"a\":[1]}\n{\"a\":[2]}\n", "a").at(0), ContainsSubstring("none of its fields is a text"));

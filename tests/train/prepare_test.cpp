@@ -130,7 +130,7 @@ TEST_CASE("a text of several blocks, a built-in one and one in another encoding 
   require_as_in_memory(folder, {"@stories-ja:50000"}, options);
   options.corpus.encoding = "UTF-16LE";
   std::string wide;
-  for (const char c : std::string("every letter takes two bytes here, ") + std::string(100, 'z')) wide += {c, '\0'};
+  for (const char c : std::string("every letter takes two bytes here, \r\n") + std::string(100, 'z')) wide += {c, '\0'};
   require_as_in_memory(folder, {folder.write("wide", wide)}, options);
   options.corpus = {.invalid = InvalidUtf8::replace};
   require_as_in_memory(folder, {folder.write("bad", text.substr(0, 9999) + "\xff, " + text.substr(0, 3000) + " \xff.")},

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <system_error>
 
+#include "data/io/output.h"
+#include "train/app/progress.h"
+
 namespace maki {
 namespace {
 
@@ -51,6 +54,10 @@ void print_result(std::string_view text) {
     throw std::system_error(errno, std::generic_category());
 }
 
+void print_beside(const std::string& out, std::string_view text) {
+  is_standard_output(out) ? write_to_stderr(text) : print_result(text);
+}
+
 void flush_results() {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
 }
@@ -82,12 +89,17 @@ Report& Report::add(const std::vector<ReportLine>& lines) {
   return *this;
 }
 
+Report& Report::beside(std::string out) {
+  out_ = std::move(out);
+  return *this;
+}
+
 void Report::print(bool json, int indent) const {
-  if (json) return print_result(json_text(facts_, indent));
+  if (json) return print_beside(out_, json_text(facts_, indent));
   std::size_t width = 11;  // the labels of all verbs, with few exceptions
   for (const auto& [label, text] : lines_) width = std::max(width, label ? label->size() : 0);
   for (const auto& [label, text] : lines_)
-    print_result(label ? fmt::format("{:<{}}{}\n", *label, width + 2, text) : text + '\n');
+    print_beside(out_, label ? fmt::format("{:<{}}{}\n", *label, width + 2, text) : text + '\n');
 }
 
 }  // namespace maki

@@ -32,6 +32,9 @@ Json to_json(const std::vector<ReportLine>& lines);
 
 /// Writes a result to stdout. Throws std::system_error if it cannot be written; what is still buffered can fail later.
 void print_result(std::string_view text);
+/// Writes what is said beside a file that was written, whose path is `out`: to stdout, or if that is the file, which
+/// must stay alone there, to stderr. Throws what print_result() throws.
+void print_beside(const std::string& out, std::string_view text);
 /// Writes what is still buffered. Throws std::system_error if it cannot be written.
 void flush_results();
 
@@ -48,12 +51,15 @@ class Report {
   Report& add(const std::string& key, Json value, std::string label, std::string text);
   Report& add(const std::vector<ReportLine>& lines);
 
+  /// The facts are about a file that was written to this path: see print_beside().
+  Report& beside(std::string out);
   /// Prints the JSON with `indent`, or the lines, to stdout. Throws what print_result() throws.
   void print(bool json, int indent = 2) const;
 
  private:
   Json facts_ = Json::object();
   std::vector<std::pair<std::optional<std::string>, std::string>> lines_;
+  std::string out_;
 };
 
 }  // namespace maki

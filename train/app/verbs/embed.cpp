@@ -1,5 +1,6 @@
 // maki embed RUN TEXT… [options]: contextual vectors of tokens, and their similarities.
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <iterator>
 #include <memory>
 
 #include "data/io/number.h"
@@ -82,12 +83,14 @@ void print_json(const LoadedModel& loaded, const std::vector<EmbeddedText>& text
   }
 }
 
-void print_similarities(const Tokenizer& tokenizer, const std::vector<Similarity>& compared) {
+void print_similarities(const Tokenizer& tokenizer, const std::vector<Similarity>& compared, const std::string& npy) {
+  std::string text;
   for (const Similarity& s : compared) {
-    fmt::print("{:7.4f}  \"{}\"  text {} token {}, text {} token {}\n", s.cosine,
-               escape_unprintable(tokenizer.decode(s.ids)), s.first.text + 1, s.first.position + 1, s.second.text + 1,
-               s.second.position + 1);
+    fmt::format_to(std::back_inserter(text), "{:7.4f}  \"{}\"  text {} token {}, text {} token {}\n", s.cosine,
+                   escape_unprintable(tokenizer.decode(s.ids)), s.first.text + 1, s.first.position + 1,
+                   s.second.text + 1, s.second.position + 1);
   }
+  print_beside(npy, text);
   if (compared.empty()) to_stderr("no token is in two of the texts, so nothing is compared\n");
 }
 
@@ -108,7 +111,7 @@ int embed(const EmbedOptions& o) {
     write_npy(posix_file_system(), {o.npy, o.force, o.reading.inputs()}, vectors, rows, width);
     to_stderr("{}: {} of {} numbers, in the order of the texts\n", o.npy, pluralize(rows, "vector"), width);
   }
-  print_similarities(*loaded.tokenizer, compared);
+  print_similarities(*loaded.tokenizer, compared, o.npy);
   return 0;
 }
 

@@ -25,7 +25,7 @@ int export_run(ExportVerbOptions& o) {
   const Exported exported = export_model(model, o.format, o.options);
   print_messages(exported.notes);
   Report report;
-  report.add("checkpoint", model.path).add("format", o.format).add("files", exported.files);
+  report.beside(o.options.out.path).add("checkpoint", model.path).add("format", o.format).add("files", exported.files);
   for (const std::string& path : exported.files) report.text(escape_unprintable(path));
   report.print(o.reading.json, /*indent=*/-1);
   return 0;

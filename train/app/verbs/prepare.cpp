@@ -63,9 +63,7 @@ PrepareOptions prepare_options(const PrepareVerbOptions& o) {
 }
 
 void say_what_was_learned_from(const Prepared& prepared) {
-  // A character is in the vocabulary wherever it occurs.
-  const bool learns = tokenizer_kind(prepared.tokenizer->kind()).vocabulary == Vocabulary::learned;
-  if (!learns || prepared.learned_bytes == 0 || prepared.learned_bytes == prepared.training_bytes) return;
+  if (prepared.learned_bytes == 0 || prepared.learned_bytes == prepared.training_bytes) return;
   to_stderr(
       "the vocabulary was learned from {} of the {} bytes of training text, in parts spread evenly over it; to learn "
       "from more: maki tokenizer train, and --tokenizer-file\n",

@@ -94,6 +94,7 @@ int train_tokenizer(const TokenizerTrainOptions& o) {
   const Tokens ids = encode_pieces(*tokenizer, texts);
   const double bytes_per_token = static_cast<double>(corpus.text.size()) / static_cast<double>(ids.size());
   Report()
+      .beside(o.out)
       .add("vocab_size", tokenizer->vocab_size())
       .add("bytes", corpus.text.size())
       .add("characters", corpus.characters)

@@ -117,7 +117,10 @@ class PartEncoder {
 
 void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
   const Pieces learned = text_to_learn(text);
-  for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
+  // Characters are those of the whole text, and bytes are the same for every text.
+  if (tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned) {
+    for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
+  }
   for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
   prepared.tokenizer = make_tokenizer(
       options.tokenizer_kind, {learned, Pieces(text.alphabet.begin(), text.alphabet.end())}, options.tokenizer_options);

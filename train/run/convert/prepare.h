@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxLearnedBytes = std::size_t{4} << 20;
 struct Prepared {
   std::shared_ptr<const Tokenizer> tokenizer;
   TokenFileFacts facts;
-  std::size_t learned_bytes = 0;   ///< of training text, from which a new vocabulary was learned; 0: no new vocabulary
+  std::size_t learned_bytes = 0;   ///< of training text, from which a new vocabulary was learned; 0: none was
   std::size_t training_bytes = 0;  ///< of all training text, if a new vocabulary was learned
   std::vector<std::string> notes;  ///< messages for a user
   std::vector<std::string> files;  ///< what was written

@@ -117,14 +117,14 @@ class Spool {
   }
 
   // Ends the spool. Files that are not divided into documents are split as split_text() does it.
-  SpooledText finish(bool whole_files) {
+  SpooledText finish(bool whole_files, const std::string& encoding) {
     flush();
     map_file();
     if (whole_files) split_files();
     result_.documents = std::ssize(starts_);
     result_.hash = corpus_hash(to_hex(hash_.value()), joins_, starts_);
     result_.alphabet = alphabet_.characters();
-    invisible_.describe(result_.notes);
+    invisible_.describe(result_.notes, /*lines=*/false, encoding);
     return std::move(result_);
   }
   SpooledText& result() { return result_; }
@@ -204,7 +204,7 @@ SpooledText spool_builtin(Spool& spool, const std::vector<std::string>& sources,
   spool.begin_file();
   spool.add(corpus.text);
   spool.end_file();
-  SpooledText spooled = spool.finish(/*whole_files=*/false);
+  SpooledText spooled = spool.finish(/*whole_files=*/false, options.encoding);
   const SplitText split = split_text(corpus, val_fraction, normalization);
   const auto add = [&](const std::vector<std::string_view>& pieces, std::vector<TextRange>& ranges) {
     for (const std::string_view piece : pieces) {
@@ -250,7 +250,7 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
     spool.end_file();
   }
   note_on_separators(options.documents, separators, notes);
-  SpooledText spooled = spool.finish(!options.documents.any());
+  SpooledText spooled = spool.finish(!options.documents.any(), options.encoding);
   check<CorpusError>(!spooled.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(sources, " "));
   return spooled;
 }
