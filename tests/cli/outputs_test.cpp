@@ -139,9 +139,9 @@ TEST_CASE("what is written to the standard output is alone there, and what is sa
   }
   const Arguments tokenizer = outputs.writers().front().command + Arguments{"--out", "/dev/stdout"};
   REQUIRE(contains(require_ok(run_maki(tokenizer)).err, "/dev/stdout: 270 tokens"));
-  const Finished json = require_ok(run_maki(tokenizer + Arguments{"--json"}));
-  REQUIRE(nlohmann::json::parse(json.out).contains("model"));
-  REQUIRE(nlohmann::json::parse(json.err).at("vocab_size") == 270);
+  const Finished both = require_ok(run_maki(tokenizer + Arguments{"--json"}));
+  REQUIRE(nlohmann::json::parse(both.out).contains("model"));
+  REQUIRE(nlohmann::json::parse(both.err).at("vocab_size") == 270);
 }
 
 TEST_CASE("the option --force without the output that it is for is refused") {

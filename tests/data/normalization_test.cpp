@@ -198,7 +198,7 @@ TEST_CASE("the first place where a tokenizer that normalizes can cut is found by
       RC_ASSERT(tokenizer.next_cut(text, 0) == expected);
     }));
     // No rule but gpt2 is sure to cut after a letter of Cyrillic; after ﬁ, gpt2 is, but its normal form differs.
-    for (const std::string& piece : {"д ", "ﬁ ", "д\u3000", "猫\u3000"}) {
+    for (const std::string piece : {"д ", "ﬁ ", "д\u3000", "猫\u3000"}) {
       std::string text;
       for (int i = 0; i < 3000; ++i) text += piece;
       looked_at = 0;
