@@ -102,8 +102,7 @@ Tensor recompute(const Tensor& x, const Function& f) {
   {
     const Recording on(tape, replay.place.random);
     RecomputeAccess::move_to(tape, replay.place.calls);
-    y = f(tape.watch(replay.x))
-            .detach();  // watched, as in backward, so that ops of frozen parameters are recorded, too
+    y = f(tape.watch(replay.x)).detach();  // watched, so that ops of frozen parameters are recorded as in backward
     RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
   }
   RecomputeAccess::report(*outer, tape);
