@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 
 # What a program includes that trains, saves, loads and generates. What these include is installed with them.
 set(public_headers
-    autograd/core/parallel.h autograd/gradcheck.h autograd/ops.h autograd/parameter.h autograd/recompute.h autograd/tape.h autograd/tensor.h
+    autograd/core/parallel.h
+    autograd/gradcheck.h autograd/ops.h autograd/parameter.h autograd/recompute.h autograd/tape.h autograd/tensor.h
     nn/features.h nn/layers.h nn/model.h nn/scope.h nn/generate/beam.h nn/generate/generate.h
     nn/models/encoder.h nn/models/gpt.h nn/models/linear.h nn/models/seq2seq.h nn/models/transformer_xl.h
     optim/adam.h optim/clip.h optim/lr_schedule.h optim/make_optimizer.h optim/muon.h optim/parameter_optimizer.h

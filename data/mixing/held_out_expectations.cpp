@@ -60,12 +60,13 @@ std::int64_t HeldOutExpectations::bytes_to_make(std::int64_t tokens, std::int64_
   return bytes_kept(tokens) + std::min(threads, kParts) * (kMixer + std::min(kTablesPerToken * tokens, kMostTables));
 }
 
-// Measured on two threads of an AMD EPYC: 23, 56 and 78 microseconds of one thread per token of a vocabulary of 65, 512
-// and 3,059 (docs/decisions/085-counts-that-teach.md).
+// A line through what was measured on two threads of an AMD EPYC: 23, 56 and 78 microseconds of one thread per token of
+// a vocabulary of 65, 512 and 3,059 (docs/decisions/085-counts-that-teach.md). A token is about log2(vocabulary)
+// decisions.
 double HeldOutExpectations::seconds_to_make(std::int64_t tokens, std::int64_t vocabulary, std::int64_t threads) {
-  constexpr double kPerBit = 10e-6, kLess = 37e-6, kLeast = 10e-6;
-  const double per_token =
-      std::max(kLeast, kPerBit * std::log2(static_cast<double>(std::max<std::int64_t>(1, vocabulary))) - kLess);
+  constexpr double kPerDecision = 10e-6, kAtNone = -37e-6, kLeast = 10e-6;
+  const double decisions = std::log2(static_cast<double>(std::max<std::int64_t>(1, vocabulary)));
+  const double per_token = std::max(kLeast, kAtNone + kPerDecision * decisions);
   return per_token * static_cast<double>(tokens) / static_cast<double>(std::min(threads, kParts));
 }
 

@@ -47,6 +47,16 @@ struct Chain {
   std::vector<Parameter*> up, down, gain;
 };
 
+// A parameter in a store of its own, which only what is recomputed uses.
+struct InnerParameter {
+  InnerParameter() { store.seal(2); }
+  Tensor input() const { return embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2})); }
+
+  Chain chain{1, 3};
+  ParameterStore store;
+  Parameter& w = store.add("inner", {3, 3}, init::normal(1));
+};
+
 // The output and all gradients of a step.
 std::pair<Tensor, Tensor> step(Chain& chain, unsigned recomputed, std::uint64_t seed = 9) {
   Tape tape;
@@ -215,43 +225,35 @@ TEST_CASE("the gradient of a parameter is complete when backward has passed its 
 }
 
 TEST_CASE("an error in the middle of backward leaves no gradient of a parameter that only a recomputed part uses") {
-  Chain chain(1, 3);
-  ParameterStore store;
-  Parameter& inner = store.add("inner", {3, 3}, init::normal(1));
-  store.seal(2);
+  InnerParameter inner;
   Tape tape;
   const auto backward = [&](bool fails) {
     Tensor loss;
     {
       const Recording on(tape);
-      const Tensor x = embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2}));
-      loss = sum(recompute(scale(x, 2), [&](const Tensor& y) { return linear(y, inner); }));
+      loss = sum(recompute(scale(inner.input(), 2), [&](const Tensor& y) { return linear(y, inner.w); }));
     }
     tape.backward(loss, 1, [&](std::size_t node) { check(!fails || node != 1, "stopped"); });
   };
   backward(false);
-  const Tensor wanted = inner.gradient().clone();
-  store.clear_gradients();
+  const Tensor wanted = inner.w.gradient().clone();
+  inner.store.clear_gradients();
   REQUIRE(error_message<Error>([&] { backward(true); }) == "stopped");
-  REQUIRE_FALSE(inner.gradient_written());
+  REQUIRE_FALSE(inner.w.gradient_written());
   backward(false);
-  REQUIRE(same_bits(inner.gradient(), wanted));
+  REQUIRE(same_bits(inner.w.gradient(), wanted));
 }
 
 TEST_CASE("parameters of a recompute within a recompute are known to the tape, and must not change before backward") {
-  Chain chain(1, 3);
-  ParameterStore store;
-  Parameter& inner = store.add("inner", {3, 3}, init::normal(1));
-  store.seal(2);
+  InnerParameter inner;
   Tape tape;
   Tensor loss;
   {
     const Recording on(tape);
-    const Tensor x = embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2}));
-    loss = sum(
-        recompute(x, [&](const Tensor& y) { return recompute(y, [&](const Tensor& z) { return linear(z, inner); }); }));
+    const auto product = [&](const Tensor& x) { return linear(x, inner.w); };
+    loss = sum(recompute(inner.input(), [&](const Tensor& x) { return recompute(x, product); }));
   }
-  REQUIRE(std::ranges::any_of(tape.first_uses(), [&](const auto& use) { return use.first == &inner; }));
-  store.mark_changed();
+  REQUIRE(std::ranges::any_of(tape.first_uses(), [&](const auto& use) { return use.first == &inner.w; }));
+  inner.store.mark_changed();
   REQUIRE(error_message<Error>([&] { tape.backward(loss); }).find("parameter inner was updated") != std::string::npos);
 }
