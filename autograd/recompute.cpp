@@ -27,25 +27,18 @@ struct RecomputeAccess {
     if (outer.first_bad_.empty()) outer.first_bad_ = inner.first_bad_;
   }
 
-  // A parameter that an op within read, the same if it takes a gradient, and the version of its store.
-  struct Use {
-    const Parameter *read, *trained;
-    std::uint64_t version;
-  };
-  using Versions = std::vector<Use>;
-  static Versions versions(const Tape& tape) {
-    Versions list;
+  // Of the parameters that the ops within read, also those within a recompute() among them.
+  using Uses = std::vector<Tape::Use>;
+  static Uses uses(const Tape& tape) {
+    Uses list;
     for (const Tape::Input& input : tape.inputs_) {
-      if (input.read != nullptr) list.push_back({input.read, input.parameter, input.version});
+      if (input.read != nullptr) list.push_back(input);
     }
-    // Of a recompute() within this one: it has just been recorded.
-    for (const auto& use : tape.inner_uses_) list.push_back({use.first, use.first, use.first->version()});
+    for (const auto& inner : tape.inner_uses_) list.push_back(inner.first);
     return list;
   }
-  static void add_uses(Tape& outer, const Versions& of_last_node) {
-    for (const Use& use : of_last_node) {
-      if (use.trained != nullptr) outer.inner_uses_.emplace_back(use.trained, outer.size() - 1);
-    }
+  static void add_uses(Tape& outer, const Uses& of_last_node) {
+    for (const Tape::Use& use : of_last_node) outer.inner_uses_.emplace_back(use, outer.size() - 1);
   }
 };
 
@@ -59,13 +52,10 @@ struct Replay {
   Function f;
   Tensor x;
   RecomputeAccess::Place place;
-  RecomputeAccess::Versions versions;
+  RecomputeAccess::Uses uses;
 
   void operator()(Grads& grads) const {
-    for (const auto& use : versions) {
-      check(use.read->version() == use.version,
-            "backward: parameter {} was updated after it was recorded; record the step again", use.read->name());
-    }
+    for (const auto& use : uses) use.require_unchanged();
     Tape tape;
     RecomputeAccess::inspect_like(*outer, tape);
     Tensor input, output;
@@ -106,10 +96,10 @@ Tensor recompute(const Tensor& x, const Function& f) {
     RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
   }
   RecomputeAccess::report(*outer, tape);
-  const auto versions = replay.versions = RecomputeAccess::versions(tape);
+  const auto uses = replay.uses = RecomputeAccess::uses(tape);
   tape.clear();
   y = record("recompute", y, {x}, std::move(replay));
-  RecomputeAccess::add_uses(*outer, versions);
+  RecomputeAccess::add_uses(*outer, uses);
   return y;
 }
 

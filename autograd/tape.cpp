@@ -112,8 +112,8 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
                     /*watches=*/false});
   for (const Tensor* const x : inputs) {
     const Parameter* const read = x->link().value_of;
-    inputs_.push_back(
-        {x->link().slot, x->link().parameter(), read, read == nullptr ? 0 : read->version(), x->numel(), x->dtype()});
+    const std::uint64_t version = read == nullptr ? 0 : read->version();
+    inputs_.push_back({{read, x->link().parameter(), version}, x->link().slot, x->numel(), x->dtype()});
   }
   for (Tensor* const y : outputs) {
     y->set_link({.epoch = epoch_, .slot = static_cast<std::int32_t>(slots_.size())});
@@ -122,12 +122,13 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
 }
 
 std::vector<std::pair<const Parameter*, std::size_t>> Tape::first_uses() const {
-  auto uses = inner_uses_;
+  std::vector<std::pair<const Parameter*, std::size_t>> uses;
+  const auto add = [&](const Use& use, std::size_t node) {
+    if (use.parameter != nullptr) uses.emplace_back(use.parameter, node);
+  };
+  for (const auto& [use, node] : inner_uses_) add(use, node);
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    for (std::uint32_t i = 0; i < nodes_[node].inputs; ++i) {
-      const Parameter* const parameter = inputs_[nodes_[node].first_input + i].parameter;
-      if (parameter != nullptr) uses.emplace_back(parameter, node);
-    }
+    for (std::uint32_t i = 0; i < nodes_[node].inputs; ++i) add(inputs_[nodes_[node].first_input + i], node);
   }
   std::ranges::sort(uses, [](const auto& a, const auto& b) {
     return a.first != b.first ? std::less<>()(a.first, b.first) : a.second < b.second;
@@ -162,10 +163,10 @@ void Tape::release() noexcept {
 
 // Clears the gradients of every store that has one for a parameter on this tape: of all its parameters, not only those.
 void Tape::drop_gradients() noexcept {
-  const auto drop = [](const Parameter* parameter) {
-    if (parameter != nullptr && parameter->gradient_written()) parameter->clear_store_gradients();
+  const auto drop = [](const Use& use) {
+    if (use.parameter != nullptr && use.parameter->gradient_written()) use.parameter->clear_store_gradients();
   };
-  for (const Input& input : inputs_) drop(input.parameter);
+  for (const Input& input : inputs_) drop(input);
   for (const auto& use : inner_uses_) drop(use.first);
 }
 
@@ -226,6 +227,12 @@ void Tape::run(std::size_t index) {
   for (Slot& slot : outputs) slot.gradient = {};
 }
 
+void Tape::Use::require_unchanged() const {
+  if (read == nullptr) return;
+  check(read->version() == version, "backward: parameter {} was updated after it was recorded; record the step again",
+        read->name());
+}
+
 // Decides for all inputs, before the closure runs, whether their gradients are written, added or collected in scratch.
 // The result then does not depend on the order in which the closure delivers them.
 void Tape::settle(const Node& node) {
@@ -234,10 +241,7 @@ void Tape::settle(const Node& node) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
-    if (input.read != nullptr) {
-      check(input.read->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again", input.read->name());
-    }
+    input.require_unchanged();
     if (input.parameter != nullptr) {
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {

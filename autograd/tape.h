@@ -171,12 +171,17 @@ class Tape {
     Closure closure;
     bool watches = false;  // created by watch(): the gradient of its output is kept
   };
-  // An input of a node. Its gradient is wanted if it goes to a slot or to a parameter.
-  struct Input {
+  // A parameter whose value an op has read.
+  struct Use {
+    const Parameter* read;
+    const Parameter* parameter;      // the same if it takes a gradient, else null
+    std::uint64_t version;           // of its store when the op was recorded
+    void require_unchanged() const;  // throws unless it has the values that forward has read
+  };
+  // An input of a node, which is a parameter or not (Use::read is null). Its gradient is wanted if it goes to a slot or
+  // to a parameter.
+  struct Input : Use {
     std::int32_t slot;
-    const Parameter* parameter;  // that the gradient goes to
-    const Parameter* read;       // whose value the input is, also if it takes no gradient
-    std::uint64_t version;       // of the store of `read` when the node was recorded
     std::int64_t numel;
     DType dtype;
     bool wanted() const { return slot >= 0 || parameter != nullptr; }
@@ -240,7 +245,7 @@ class Tape {
   std::vector<Input> inputs_;
   std::vector<Slot> slots_;
   std::vector<Delivery> deliveries_;
-  std::vector<std::pair<const Parameter*, std::size_t>> inner_uses_;  // by the ops within a node of recompute()
+  std::vector<std::pair<Use, std::size_t>> inner_uses_;  // by the ops within a node of recompute()
   Arena arena_;
   std::vector<Watched> watched_;
   std::uint64_t epoch_ = 0, watched_epoch_ = 0;

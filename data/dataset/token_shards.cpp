@@ -7,6 +7,7 @@
 #include "data/io/file.h"
 #include "data/io/hash.h"
 #include "data/text/directory.h"
+#include "data/tokenizer/nanogpt_meta.h"
 #include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
@@ -14,12 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The visible files of a directory, in byte order of their names; empty if it contains anything else but token files.
-std::vector<std::string> only_token_files(const fs::path& folder) {
+bool is_tokenizer(const fs::path& path) {
+  return path.filename() == kOwnTokenizerFile || path.filename() == kNanoGptMetaFile;
+}
+
+// The visible files of a directory, in byte order of their names; empty if it contains anything else but token files
+// and, where that `may_have_tokenizer`, the tokenizer that made them.
+std::vector<std::string> only_token_files(const fs::path& folder, bool may_have_tokenizer) {
   std::vector<std::string> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with(".")) continue;
+    if (may_have_tokenizer && is_tokenizer(entry->path())) continue;
     std::error_code unknown;
     const std::string path = entry->path().string();
     if (!entry->is_regular_file(unknown) || !(path.ends_with(".bin") || is_token_file(path))) return {};
@@ -46,7 +53,8 @@ std::vector<std::string> files_in(const fs::path& folder) {
   const bool has_train = fs::is_regular_file(train, ignored), has_val = fs::is_regular_file(val, ignored);
   if (has_train && has_val) return {train, val};
   refuse_hugging_face(folder.string());
-  std::vector<std::string> files = only_token_files(folder);
+  // train.bin or val.bin alone is a dataset, but beside a tokenizer one half of what was written together.
+  std::vector<std::string> files = only_token_files(folder, !has_train && !has_val);
   const char* const there = files.empty() ? token_name_in(folder) : nullptr;
   check<CorpusError>(there == nullptr,
                      "{}: contains {}, as a directory of tokens does, but no {}; prepare it again, or name the files "

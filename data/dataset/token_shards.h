@@ -12,11 +12,12 @@ namespace maki {
 
 /// The token files that these sources denote, maki's own or those of other programs: the sources themselves, or for a
 /// single directory all its visible entries, in byte order of their names, if each is a file that is a token file of
-/// maki or has a name that ends with .bin. (Of a directory with train.bin and val.bin, those two.) nullopt if they
-/// denote anything else, such as several directories or a .bin beside another file. Throws CorpusError, naming the
-/// file, for token files of maki beside anything else, and for a directory that is not a whole one of tokens but has
-/// some of the names in one (train.bin, val.bin, kOwnTokenizerFile). Throws Error without sources, and for a directory
-/// with a model, as refuse_hugging_face() does. Files of which only the name counts need not exist.
+/// maki or has a name that ends with .bin; beside them may be their tokenizer (kOwnTokenizerFile, kNanoGptMetaFile).
+/// (Of a directory with train.bin and val.bin, those two.) nullopt if they denote anything else, such as several
+/// directories or a .bin beside another file. Throws CorpusError, naming the file, for token files of maki beside
+/// anything else, and for a directory that is not a whole one of tokens but has some of the names in one (train.bin,
+/// val.bin, kOwnTokenizerFile). Throws Error without sources, and for a directory with a model, as
+/// refuse_hugging_face() does. Files of which only the name counts need not exist.
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources);
 
 /// Opens one token file of maki, or several, in this order: the training tokens of all of them are one part of the

@@ -96,6 +96,34 @@ TEST_CASE("prepare and inspect report the same facts, and --verify reads the fil
   require_refused(run_maki({"inspect", out, "--verify"}), 3, {out, "checksum mismatch of its data"});
 }
 
+TEST_CASE("inspect shows several token files as the one text that a run makes of them") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), parts = folder / "parts";
+  std::filesystem::create_directory(parts);
+  const Arguments files = {parts + "/a.tokens", parts + "/b.tokens"};
+  for (const std::string& file : files) require_ok(run_maki({"prepare", corpus, "--out", file}));
+  const json facts = json::parse(require_ok(run_maki(Arguments{"inspect", "--verify", "--json"} + files)).out);
+  REQUIRE(facts.at("path") == files[0] + " and 1 more");
+  REQUIRE(facts.at("bytes") == 2 * small_text().size());
+  const json one = json::parse(require_ok(run_maki({"inspect", parts, "--verify", "--json"})).out);
+  REQUIRE(one.at("path") == parts);
+  REQUIRE(one.at("corpus_hash") == facts.at("corpus_hash"));
+  require_refused(run_maki(Arguments{"inspect", "--checkpoint", "last"} + files), 2, {"no checkpoints"});
+}
+
+TEST_CASE("a directory of the parts of a text may contain the tokenizer that made them") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), out = folder / "tokens";
+  require_ok(run_maki({"prepare", corpus, "--format", "llm.c", "--out", out}));
+  const json whole = json::parse(require_ok(run_maki({"inspect", out, "--json"})).out);
+  std::filesystem::rename(out + "/train.bin", out + "/text_train_000001.bin");
+  std::filesystem::rename(out + "/val.bin", out + "/text_val_000000.bin");
+  const json parts = json::parse(require_ok(run_maki({"inspect", out, "--json"})).out);
+  REQUIRE(parts.at("train_tokens") == whole.at("train_tokens"));
+  REQUIRE(parts.at("tokenizer_hash") == whole.at("tokenizer_hash"));
+  require_ok(train(folder, out));
+}
+
 TEST_CASE("documents of JSON lines from standard input, with the tokenizer of a run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

@@ -31,10 +31,15 @@ Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<s
     if (of_adapters && adds_adapters) continue;
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
-    check(given == there, "{}: must be {} to start with the weights of {}; got {}; omit the option{}", name, there,
-          file_.path(), given,
+    check(given == there,
+          "{}: must be {} to start with the weights of {}; got {}; omit the option, preset or file that sets it{}", name,
+          there, file_.path(), given,
           of_adapters ? ", or merge the adapters first with maki export --format maki and start with the result" : "");
   }
+  check(!config.zero_projections,
+        "zero_projections: says what random values a model begins with, and this one begins with the weights of {}; "
+        "omit it",
+        file_.path());
   if (!corpus.empty()) config.corpus = corpus;
   adopt_reading_fields(run_, flags.given_fields(), config);
   return config;

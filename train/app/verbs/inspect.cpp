@@ -128,32 +128,36 @@ void print_facts(const InspectOptions& o, const ContainerReader& file, const Jso
 }
 
 // The files of another program need the tokenizer that made their ids.
-std::shared_ptr<const TokenFile> known_tokens(const InspectOptions& o, const Corpus& corpus) {
+std::shared_ptr<const TokenFile> known_tokens(const InspectOptions& o, const std::string& name, const Corpus& corpus) {
   if (corpus.prepared->tokenizer != nullptr) {
     if (o.verify) verify_token_file(*corpus.prepared);
     return corpus.prepared;
   }
-  check(!o.verify, "inspect: {} holds token ids of nanoGPT or llm.c, which have no checksums; omit --verify", o.path);
-  const std::shared_ptr<const Tokenizer> tokenizer = tokenizer_beside_tokens(o.path);
+  check(!o.verify, "inspect: {} holds token ids of nanoGPT or llm.c, which have no checksums; omit --verify", name);
+  const std::shared_ptr<const Tokenizer> tokenizer = tokenizer_beside_tokens(o.paths.front());
   check<CorpusError>(tokenizer != nullptr,
                      "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean, and there is "
                      "no tokenizer beside them; maki train reads them with --tokenizer-file",
-                     o.path);
+                     name);
   // A run says what it holds back of a single file.
   const TokenFile& file = *corpus.prepared;
   const auto train = static_cast<double>(file.train.size()), val = static_cast<double>(file.val.size());
   return with_tokenizer(file, tokenizer, file.has_validation ? val / (train + val) : 0);
 }
 
-// Only with --verify is all of the files read, so that any damage is found.
+// Several files are shown as the one dataset that a run makes of them. Only with --verify is all of them read, so that
+// any damage is found.
 void inspect_tokens(const InspectOptions& o) {
-  check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint", o.path);
-  const auto file = known_tokens(o, read_prepared({o.path}).value());
+  check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
+        o.paths.front());
+  const Corpus corpus = read_prepared(o.paths).value();
+  const std::string& name = o.paths.size() == 1 ? o.paths.front() : corpus.prepared->path;
+  const auto file = known_tokens(o, name, corpus);
   std::int64_t bytes = 0;
   for (const auto& each : file->files) bytes += static_cast<std::int64_t>(each->size());
   Report report;
-  report.add("path", o.path)
-      .text(escape_unprintable(o.path))
+  report.add("path", name)
+      .text(escape_unprintable(name))
       .add("verified", o.verify)
       .line("bytes", with_separators(bytes) + (o.verify ? ", all verified" : ""));
   add_token_facts(file->facts, *file->tokenizer, report);
@@ -166,6 +170,10 @@ void inspect_tokens(const InspectOptions& o) {
 
 int inspect(InspectOptions& o) {
   check(!o.csv || !o.json, "inspect: --csv and --json are two forms of one result; use only one of them");
+  if (!o.csv && token_file_paths(o.paths)) {
+    inspect_tokens(o);
+    return 0;
+  }
   if (o.paths.size() > 1) {
     check(o.checkpoint.empty() && !o.verify && !o.csv,
           "inspect: --checkpoint, --verify and --csv apply to a single PATH; got {}", o.paths.size());
@@ -183,10 +191,6 @@ int inspect(InspectOptions& o) {
     print_result(measurements_csv(read_history(run.metrics_file())));
     return 0;
   }
-  if (token_file_paths({o.path})) {
-    inspect_tokens(o);
-    return 0;
-  }
   const Json verified = o.verify ? verify(o) : Json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path, throw_as<CheckpointError>);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
@@ -198,7 +202,10 @@ int inspect(InspectOptions& o) {
 
 void add_inspect(const Command& command) {
   const auto o = std::make_shared<InspectOptions>();
-  command.add_argument("PATH", o->paths, "run directory, .maki file, or token file; several runs are compared")
+  command
+      .add_argument("PATH", o->paths,
+                    "run directory, .maki file, or token file; several runs are compared, several token files are one "
+                    "text")
       .require();
   command.add_option("--checkpoint", o->checkpoint, "last|best|STEP",
                      "checkpoint to show: the last, the best, or that of a step [last]");

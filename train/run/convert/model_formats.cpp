@@ -129,6 +129,9 @@ Exported export_model(const LoadedModel& model, const std::string& format, const
   check(!options.gelu_as_tanh || row.is_tanh,
         "gelu_as_tanh: applies to `format` {}, whose programs know one form of GELU; got {}",
         formats_with(&ModelFormat::is_tanh), format);
+  const Activation activation = model.state.config.activation;
+  check(!options.gelu_as_tanh || activation == Activation::gelu,
+        "gelu_as_tanh: applies to models with activation = gelu; the model has {}", to_string(activation));
   if (row.is_directory) {
     require_directory_place(options.out);
   } else {
