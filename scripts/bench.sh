@@ -11,8 +11,7 @@
 # Environment variables:
 #   WORKLOADS="quickstart baby"  workloads of `steps`; default: quickstart baby gpt2 long
 #   ROUNDS=3                     number of measurements, of which the best counts; default: 1
-#   PEER=…/torch_gpt.py          a script that runs the same steps in PyTorch
-#   PYTHON=…                     a Python interpreter with PyTorch
+#   PYTHON=…                     a Python interpreter with PyTorch 2, for `steps` (bench/torch_step.py)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=("$@")
@@ -22,7 +21,6 @@ for part in "${parts[@]}"; do
 done
 read -ra workloads <<<"${WORKLOADS:-quickstart baby gpt2 long}"
 rounds=${ROUNDS:-1}
-peer=${PEER:-../shared/peers/torch_gpt.py}
 
 bash scripts/setup.sh jq libbenchmark-dev libopenblas-dev libdnnl-dev
 cmake --preset release --log-level=WARNING -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF -DMAKI_BUILD_BENCH=ON -B build/benchmarks
@@ -36,28 +34,28 @@ if grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=${O
 
 python=
 for candidate in ${PYTHON:-python3 /usr/bin/python3}; do
-  if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
+  if "$candidate" -c 'import sys, torch; sys.exit(torch.__version__ < "2")' 2>/dev/null; then python=$candidate && break; fi
 done
-[ -f "$peer" ] && [ -n "$python" ] ||
-  echo "bench.sh: steps are not compared with PyTorch, which needs PEER and PYTHON; got PEER=$peer, PYTHON='$python'" >&2
+[ -n "$python" ] || echo "bench.sh: steps are not compared with PyTorch, which needs an interpreter that has it as PYTHON" >&2
 
 # Each function prints tab-separated lines: name, threads, unit, maki's speed, its fraction of the limit, and the name and
 # speed of a competitor. Numbers that a line does not have are 0.
 steps() {
-  local workload threads
+  local workload threads shape compiled
   for _ in $(seq "$rounds"); do
     for workload in "${workloads[@]}"; do
       for threads in $(printf '1\n%s\n' "$(nproc)" | sort -nu); do
         echo "step $workload, $threads threads" >&2
-        "$maki" bench --workload "$workload" --threads "$threads" --json |
-          jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", .gflop_per_second, .share_of_peak, "", 0] | @tsv'
-        [ -f "$peer" ] && [ -n "$python" ] || continue
-        "$python" "$peer" "$workload" --threads "$threads" |
-          jq -r '["step " + .workload, .threads, "GFLOP/s", 0, 0, .engine, .gflop_per_second] | @tsv'
-        if "$python" -c 'import sys, torch; sys.exit(torch.__version__ < "2")'; then
-          "$python" "$peer" "$workload" --threads "$threads" --compile |
-            jq -r '["step " + .workload, .threads, "GFLOP/s", 0, 0, .engine, .gflop_per_second] | @tsv' || true
-        fi
+        shape=$("$maki" bench --workload "$workload" --threads "$threads" --json)
+        jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", .gflop_per_second, .share_of_peak, "", 0] | @tsv' \
+          <<<"$shape"
+        [ -n "$python" ] || continue
+        # torch.compile() needs a C++ compiler that it can use.
+        for compiled in '' --compile; do
+          "$python" bench/torch_step.py $compiled <<<"$shape" |
+            jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", 0, 0, .engine, .gflop_per_second] | @tsv' ||
+            [ -n "$compiled" ]
+        done
       done
     done
   done

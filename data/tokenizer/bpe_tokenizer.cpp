@@ -104,8 +104,11 @@ void BpeTokenizer::add_merges() {
     const BpeMerge& merge = parts_.merges[rank];
     for (const std::int32_t id : {merge.left, merge.right, merge.merged}) {
       check_token_id(id, vocab_size());
-      check<CorpusError>(!is_added(parts_.added, id), "tokenizer: merge {} must not contain the special token {}", rank,
-                         id);
+      if (is_added(parts_.added, id))
+        fail<CorpusError>(
+            "tokenizer: no merge may contain an added token; merge {} contains {}, which is added with the id {}; "
+            "remove it from the added tokens",
+            rank, truncate_for_message(this->bytes(id)), id);
     }
     bytes.assign(this->bytes(merge.left)).append(this->bytes(merge.right));
     if (this->bytes(merge.merged) != bytes)

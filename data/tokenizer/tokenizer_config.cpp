@@ -23,6 +23,7 @@ constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kRoles = "special_tokens_map.json";
 constexpr const char* kAdded = "added_tokens.json";
 constexpr const char* kTemplate = "chat_template.jinja";
+constexpr const char* kNamedTemplates = "additional_chat_templates";  // a folder
 constexpr const char* kUsualTemplate = "default";
 
 // Empty if there is no such file.
@@ -114,22 +115,41 @@ std::map<std::string, std::int32_t> find_tokens(const Tokenizer& tokenizer, cons
   return ids;
 }
 
+// The files with a chat template each, by its name.
+std::map<std::string, fs::path> template_files(const fs::path& folder) {
+  std::map<std::string, fs::path> files = {{kUsualTemplate, folder / kTemplate}};
+  const fs::path named = folder / kNamedTemplates;
+  if (!is_directory(named.string())) return files;
+  std::error_code error;
+  for (fs::directory_iterator entry(named, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".jinja") files[entry->path().stem().string()] = entry->path();
+  }
+  check<CorpusError>(!error, "{}: cannot be listed: {}", named.string(), error.message());
+  return files;
+}
+
+// Those of files take precedence, as in transformers.
 std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
   constexpr std::size_t kMaxBytes = 256 << 10;  // of all templates together; real ones have some kilobytes
   std::map<std::string, std::string> templates;
+  std::size_t bytes = 0;
+  const auto add = [&](const std::string& name, const std::string& text) {
+    bytes += name.size() + text.size();
+    check<CorpusError>(bytes <= kMaxBytes, "{}: chat templates may have at most {} bytes; these have more",
+                       folder.string(), kMaxBytes);
+    templates[name] = text;
+  };
   const json& stored = member(config, "chat_template");
-  if (stored.is_string()) templates[kUsualTemplate] = stored.get<std::string>();
+  if (stored.is_string()) add(kUsualTemplate, stored.get<std::string>());
   for (const json& each : stored.is_array() ? stored : json::array()) {
     const json &name = member(each, "name"), &text = member(each, "template");
     check<CorpusError>(name.is_string() && text.is_string(), "{}: a chat_template must have a name and a template",
                        (folder / kConfig).string());
-    templates[name.get<std::string>()] = text.get<std::string>();
+    add(name.get<std::string>(), text.get<std::string>());
   }
-  if (const std::string text = read_if_there(folder / kTemplate); !text.empty()) templates[kUsualTemplate] = text;
-  std::size_t bytes = 0;
-  for (const auto& [name, text] : templates) bytes += name.size() + text.size();
-  check<CorpusError>(bytes <= kMaxBytes, "{}: chat templates may have at most {} bytes; these have {}", folder.string(),
-                     kMaxBytes, bytes);
+  for (const auto& [name, path] : template_files(folder)) {
+    if (const std::string text = read_if_there(path); !text.empty()) add(name, text);
+  }
   return templates;
 }
 
@@ -153,6 +173,9 @@ std::string text_of_file(const nlohmann::ordered_json& j) {
 void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
   const json config = read_object(folder / kConfig), map = read_object(folder / kRoles),
              added = read_object(folder / kAdded);
+  check<CorpusError>(!is_true(config, "add_prefix_space"),
+                     "{}: add_prefix_space must be false, because no space is put before a text here; got true",
+                     (folder / kConfig).string());
   std::set<std::string> known;
   for (std::size_t i = 0; i < vocabulary.added.size(); ++i) known.emplace(vocabulary.added[i]);
   const json listed =
@@ -165,11 +188,12 @@ void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
                        (folder / kConfig).string(), truncate_for_message(key));
     if (known.insert(token_text(token)).second) add_token(token, json(id), vocabulary);
   }
-  const Named named(config, map);
+  Named named(config, map);
   for (const auto& [text, id] : added.items()) {
     if (known.insert(text).second)
       add_token({{"content", text}, {"special", named.texts.contains(text)}}, id, vocabulary);
   }
+  vocabulary.roles = std::move(named.texts);
 }
 
 TokenUse read_token_use(const fs::path& folder, const Tokenizer& tokenizer) {

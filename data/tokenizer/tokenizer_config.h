@@ -1,5 +1,5 @@
 // What lies beside a vocabulary in a directory of Hugging Face: tokenizer_config.json, special_tokens_map.json,
-// added_tokens.json and chat_template.jinja.
+// added_tokens.json, chat_template.jinja and additional_chat_templates/NAME.jinja.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,8 @@
 namespace maki {
 
 /// Adds the tokens of tokenizer_config.json (added_tokens_decoder) and added_tokens.json that the vocabulary does not
-/// list as added. Those of the latter are special if a role names them. Throws CorpusError, naming the file.
+/// list as added, and the texts that have a role. Those of added_tokens.json are special if a role names them. Throws
+/// CorpusError, naming the file, also if a space is to be put before texts.
 void add_tokens_beside(const std::filesystem::path& folder, VocabularyText& vocabulary);
 
 /// The roles of special tokens and the chat templates; the token with the role eos_token ends a text. Throws

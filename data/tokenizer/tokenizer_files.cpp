@@ -80,25 +80,26 @@ fs::path tokenizer_in(const fs::path& folder) {
   return files[0];
 }
 
-// Whether a tokenizer.json says what one that is written of this tokenizer says. What is not read here, such as that of
-// characters, is not compared.
-bool says_the_same(const fs::path& path, const Tokenizer& tokenizer) {
+// What tells a tokenizer.json from one that is written of this tokenizer; empty if nothing does. One that is not read
+// here is not compared with a tokenizer that is not written in a form that is read here, such as that of characters.
+std::string difference(const fs::path& path, const Tokenizer& tokenizer) {
   try {
     const std::unique_ptr<Tokenizer> other = read_one_file(path);
-    return is_byte_level(tokenizer) && tokenizer_json(*other) == tokenizer_json(tokenizer);
-  } catch (const CorpusError&) {
-    return true;
+    return is_byte_level(tokenizer) && tokenizer_json(*other) == tokenizer_json(tokenizer) ? "" : "they differ";
+  } catch (const CorpusError& error) {
+    return is_byte_level(tokenizer) ? fmt::format("the latter cannot be read ({})", error.what()) : "";
   }
 }
 
 std::unique_ptr<Tokenizer> read_folder(const fs::path& folder) {
   const fs::path file = tokenizer_in(folder), theirs = folder / kTokenizerJson;
   std::unique_ptr<Tokenizer> tokenizer = read_one_file(file);
-  const bool alone = file.filename() != kOwnTokenizerFile || !is_file(theirs);
-  check<CorpusError>(alone || says_the_same(theirs, *tokenizer),
-                     "the tokenizers in {} and {} must be the same; they differ, as after a change by another program; "
-                     "name the file of the right one as the tokenizer, or remove the other",
-                     kOwnTokenizerFile, kTokenizerJson);
+  if (file.filename() != kOwnTokenizerFile || !is_file(theirs)) return tokenizer;
+  const std::string found = difference(theirs, *tokenizer);
+  check<CorpusError>(found.empty(),
+                     "the tokenizers in {} and {} must be the same; {}, as after a change by another program; name the "
+                     "file of the right one as the tokenizer, or remove the other",
+                     kOwnTokenizerFile, kTokenizerJson, found);
   return tokenizer;
 }
 

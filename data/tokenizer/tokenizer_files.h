@@ -24,7 +24,7 @@ inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 /// and the only .tiktoken file. With tokenizer.json and vocab.json goes what lies beside them (tokenizer_config.h).
 /// Throws CorpusError, naming the path, if a file cannot be read, is no regular file, is damaged, is above 1 GiB, or
 /// asks for something that byte-level BPE here does not do; and if a directory has a maki-tokenizer and a
-/// tokenizer.json that can be read and say different things.
+/// tokenizer.json that say different things, or bytes or BPE and a tokenizer.json that cannot be read.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);

@@ -158,6 +158,8 @@ bool is_empty(const json& value) {
 void read_model(const json& model, VocabularyText& vocabulary) {
   check<CorpusError>(model.is_object() && vocabulary.names.size() > 0,
                      "tokenizer: a tokenizer.json must have a model with a vocabulary");
+  if (!member(model, "merges").is_array())
+    refuse("merges", member(model, "merges"), "a list, without which most tokens would never be used");
   for (const char* const name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!is_empty(member(model, name)))
       refuse(name, member(model, name), "absent, because byte-level BPE here has none");

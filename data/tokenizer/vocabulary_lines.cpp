@@ -89,6 +89,10 @@ void read_merges_text(std::string_view text, VocabularyText& vocabulary) {
 }
 
 std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text) {
+  check<CorpusError>(
+      !text.starts_with('\n'),
+      "tokenizer: the file must begin with a token in base64; it begins like a SentencePiece model, which "
+      "maki does not read; use a tokenizer.json of byte-level BPE, if the model has one");
   BpeParts parts;
   while (!text.empty()) {
     const std::string_view line = next_line(text);

@@ -77,13 +77,35 @@ std::vector<BpeMerge> merges_of(const TokenList& names, const TokenList& tokens)
   return merges;
 }
 
-// Adds the tokens of two bytes or more that no merge makes.
-void add_unreachable(BpeParts& parts) {
+bool has_special_form(std::string_view text) {
+  const auto within = [&](char first, char last) { return text.starts_with(first) && text.ends_with(last); };
+  return text.size() > 2 && (within('<', '>') || within('[', ']'));
+}
+
+// As learned tokens are, whose merge is missing then; words that were added, such as `madeupword0000`, hardly ever are.
+bool is_made_of_two(std::string_view token, const TokenIndex& tokens) {
+  for (std::size_t at = 1; at < token.size(); ++at) {
+    if (tokens.find(token.substr(0, at)) >= 0 && tokens.find(token.substr(at)) >= 0) return true;
+  }
+  return false;
+}
+
+// Adds the tokens of two bytes or more that no merge makes. A role names a token by its bytes or by its characters.
+void add_unreachable(BpeParts& parts, const std::set<std::string>& roles) {
   std::vector<bool> made(parts.tokens.size());
   for (const BpeMerge& merge : parts.merges) made[static_cast<std::size_t>(merge.merged)] = true;
   for (const AddedToken& token : parts.added) made[static_cast<std::size_t>(token.id)] = true;
+  const TokenIndex index(parts.tokens);
   for (std::size_t id = 0; id < made.size(); ++id) {
-    if (!made[id] && parts.tokens[id].size() > 1) parts.added.push_back({.id = static_cast<std::int32_t>(id)});
+    const std::string_view token = parts.tokens[id];
+    if (made[id] || token.size() < 2) continue;
+    const std::string name = to_byte_characters(token);
+    const bool is_special = has_special_form(token) || roles.contains(name) || roles.contains(std::string(token));
+    check<CorpusError>(is_special || !is_made_of_two(token, index),
+                       "tokenizer: merges.txt (or vocab.bpe) must make every token that two others make up and that is "
+                       "not special; it does not make {}; get the whole file, or name the token in added_tokens.json",
+                       truncate_for_message(name));
+    parts.added.push_back({.id = static_cast<std::int32_t>(id)});
   }
   std::ranges::sort(parts.added, {}, &AddedToken::id);
 }
@@ -107,7 +129,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text) {
     parts.tokens.add(free_text ? std::string(name) : bytes_named(name));
   }
   parts.merges = merges_of(text.merges, parts.tokens);
-  if (text.unreachable_are_special) add_unreachable(parts);
+  if (text.unreachable_are_special) add_unreachable(parts, text.roles);
   const Normalization form = text.normalization;
   text = {};
   auto tokenizer = std::make_unique<BpeTokenizer>(std::move(parts));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,11 @@ struct VocabularyText {
   TokenList added;                       ///< the text of added tokens; they may be in `names` as well
   std::vector<AddedToken> added_tokens;  ///< of these texts
   /// Tokens that are neither bytes nor made by a merge nor added are special tokens, because encoding never gives them.
-  /// The names of tokens need not be in GPT-2's characters then.
+  /// Those that two other tokens make up must be in `roles`, or have the form <…> or […]: others mean that merges are
+  /// missing. The names of tokens need not be in GPT-2's characters then.
   bool unreachable_are_special = false;
-  std::string rule = "gpt2";  ///< of the pre-tokenizer
+  std::set<std::string> roles;  ///< the texts of tokens that have a role
+  std::string rule = "gpt2";    ///< of the pre-tokenizer
   Normalization normalization = Normalization::none;
   bool whole_pieces = false;
 };

@@ -124,6 +124,12 @@ TEST_CASE("every format is written, and lists its files as JSON") {
   const Finished imported = require_ok(run_maki({"import", folder / "llm.c", "--out", folder / "c", "--json"}));
   REQUIRE(nlohmann::json::parse(imported.out).at("tokenizer") == "char");
   REQUIRE(generated_text(folder / "c") == generated_text(run));
+  std::filesystem::remove(folder / "llm.c.maki-tokenizer");
+  for (const std::string& of : {run, checkpoint(run, 4)}) {
+    INFO(of);
+    require_ok(run_maki({"import", folder / "llm.c", "--tokenizer", of, "--out", folder / "d", "--force"}));
+    REQUIRE(generated_text(folder / "d") == generated_text(run));
+  }
 }
 
 TEST_CASE("a run of every kind that is exported as a run is opened and evaluated as it is") {

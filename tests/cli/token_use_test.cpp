@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "data/tokenizer/pre_tokenizer.h"
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/train/read_gguf.h"
@@ -197,8 +198,11 @@ TEST_CASE("a GGUF file has llama.cpp's name of every rule, or is refused") {
         R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})");
   };
   const json cl100k = split(R"(\\p{N}{1,3})"), qwen2 = split(R"(\\p{N})");
+  json o200k = cl100k;
+  o200k["pretokenizers"][0]["pattern"]["Regex"] = maki::PreTokenizer::expression_of_rule("o200k");
   Directory directory;
   const json gpt2 = json::parse(read_bytes(directory.path + "/tokenizer.json")).at("pre_tokenizer");
+  std::string said;
   const auto exported_as = [&](const json& rule, bool whole) {
     directory.edit("tokenizer.json", [&](json& j) {
       j["pre_tokenizer"] = rule;
@@ -207,6 +211,7 @@ TEST_CASE("a GGUF file has llama.cpp's name of every rule, or is refused") {
     const TemporaryFolder folder;
     const std::string out = folder / "m.gguf";
     const Finished finished = run_maki({"export", directory.imported(), "--format", "gguf", "--out", out});
+    said = finished.err;
     if (finished.exit_code == 0) return ReadGguf(out).values.at("tokenizer.ggml.pre");
     require_refused(finished, 2, {"llama.cpp has no name for a tokenizer with the rule", "ignore_merges"});
     return std::string("refused");
@@ -216,7 +221,10 @@ TEST_CASE("a GGUF file has llama.cpp's name of every rule, or is refused") {
   REQUIRE(exported_as(cl100k, true) == "llama-bpe");
   REQUIRE(exported_as(cl100k, false) == "dbrx");
   REQUIRE(exported_as(qwen2, false) == "qwen2");
+  REQUIRE(said.empty());
   REQUIRE(exported_as(qwen2, true) == "refused");
+  REQUIRE(exported_as(o200k, false) == "gpt-4o");
+  REQUIRE_THAT(said, ContainsSubstring("knows no combining marks") && ContainsSubstring("--format hf keeps the rule"));
 }
 
 TEST_CASE(

@@ -289,7 +289,7 @@ TEST_CASE("parts that are no byte-level BPE are refused") {
   refused([](BpeParts& p) { p.added = {{.id = 5}}; }, {"special", "5"});
   refused([](BpeParts& p) { p.added = {{.id = 260}}; }, {"[0, 260)", "260"});
   refused([](BpeParts& p) { p.added = {{.id = 259}, {.id = 259}}; }, {"ascending"});
-  refused([](BpeParts& p) { p.added = {{.id = 257}, {.id = 259}}; }, {"merge", "special", "257"});
+  refused([](BpeParts& p) { p.added = {{.id = 257}, {.id = 259}}; }, {"merge", "added", "257"});
   refused([](BpeParts& p) { p.merges.push_back({0, 1, 258}); }, {"merge", "!\"", "makes"});
   refused([](BpeParts& p) { p.merges.push_back({-1, 1, 258}); }, {"-1"});
   refused([](BpeParts& p) { p.merges.push_back({0, 260, 258}); }, {"260"});

@@ -41,6 +41,7 @@ TEST_CASE("roles and chat templates beside a tokenizer are read, saved and writt
   json listed;  // the added tokens once more, as Hugging Face's programs write them
   for (int i = 0; i < 3; ++i) listed[std::to_string(256 + i)] = {{"content", kTokens[i]}, {"special", true}};
   const json config = {{"eos_token", "<|im_end|>"},
+                       {"add_prefix_space", false},
                        {"added_tokens_decoder", listed},
                        {"pad_token", {{"content", "<|endoftext|>"}, {"lstrip", false}}},
                        {"additional_special_tokens", {"<|im_start|>", "<|im_end|>"}},
@@ -109,6 +110,11 @@ TEST_CASE("several chat templates, and one in a file of its own") {
   const auto tokenizer = read_tokenizer(folder / "tokenizer.json");
   REQUIRE(tokenizer->use().chat_templates == std::map<std::string, std::string>{{"default", "new"}, {"tool_use", "t"}});
   REQUIRE(json::parse(tokenizer_config_json(*tokenizer, 16)).at("chat_template").size() == 2);
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  folder.write("additional_chat_templates/tool_use.jinja", "newer");
+  folder.write("additional_chat_templates/notes.txt", "no template");
+  REQUIRE(read_tokenizer(folder.path())->use().chat_templates ==
+          std::map<std::string, std::string>{{"default", "new"}, {"rag", "r"}, {"tool_use", "newer"}});
 }
 
 TEST_CASE("a vocabulary without files beside it ends, begins and fills with the token that ends a text") {
@@ -145,6 +151,24 @@ TEST_CASE("added tokens of slow tokenizers are read from either file that lists 
   }
 }
 
+TEST_CASE("a token that two others make up, but no merge, is special by its form or by a file beside the vocabulary") {
+  const TemporaryFolder folder;
+  write_slow_vocabulary(folder);
+  json vocabulary = json::parse(read_bytes(folder / "vocab.json"));
+  for (const char* const name : {"[MASK]", "<終>", "NO", "madeupword"}) vocabulary[name] = vocabulary.size();
+  folder.write("vocab.json", vocabulary.dump());
+  require_refused([&] { read_tokenizer(folder.path()); }, {"merges.txt", "does not make NO;"});
+  for (const auto& [name, text] : {std::pair{"special_tokens_map.json", json{{"pad_token", "NO"}}},
+                                   {"tokenizer_config.json", json{{"additional_special_tokens", json::array({"NO"})}}},
+                                   {"added_tokens.json", json{{"NO", 259}}}}) {
+    INFO(name);
+    folder.write(name, text.dump());
+    const auto tokenizer = read_tokenizer(folder.path());
+    REQUIRE(tokenizer->encode_with_specials("NO<終>[MASK]madeupword") == Ids{259, 258, 257, 260});
+    std::filesystem::remove(folder / name);
+  }
+}
+
 TEST_CASE("files beside a vocabulary that cannot be honoured are refused by name") {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", chat_vocabulary().dump());
@@ -161,7 +185,9 @@ TEST_CASE("files beside a vocabulary that cannot be honoured are refused by name
   refused("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "<a>"}}})",
           {"added_tokens_decoder", "x"});
   refused("added_tokens.json", R"({"<a>": 300})", {"missing", "259"});
-  refused("chat_template.jinja", std::string(300 << 10, 'a'), {"chat templates", "262144"});
+  refused("tokenizer_config.json", R"({"add_prefix_space": true})", {"tokenizer_config.json", "add_prefix_space"});
+  for (const char* const name : {"chat_template.jinja", "additional_chat_templates/rag.jinja"})
+    refused(name, std::string(300 << 10, 'a'), {"chat templates", "262144"});
 }
 
 TEST_CASE("a repeated id is named, and a missing one") {

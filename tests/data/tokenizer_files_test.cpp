@@ -137,6 +137,18 @@ TEST_CASE("vocab.json with merges.txt gives the same tokenizer, by any of its na
   }
 }
 
+TEST_CASE("a merges.txt that lacks merges of the vocabulary is refused") {
+  const TemporaryFolder folder;
+  write_vocabulary(folder, *fixture_tokenizer(), "vocab.json", "merges.txt");
+  const std::string merges = read_bytes(folder / "merges.txt");
+  const std::string last = bpe_vocabulary(*fixture_tokenizer()).tokens.at(999);
+  for (const std::string& less : {merges.substr(0, merges.rfind('\n', merges.size() - 2) + 1), std::string()}) {
+    folder.write("merges.txt", less);
+    require_refused([&] { read_tokenizer(folder.path()); },
+                    {folder.path(), "merges.txt", "does not make " + (less.empty() ? "" : last + ";"), "whole file"});
+  }
+}
+
 TEST_CASE("a .tiktoken file gives the same ids") {
   const auto expected = fixture_tokenizer();
   const TemporaryFolder folder;
@@ -196,6 +208,11 @@ TEST_CASE("a saved tokenizer and a tokenizer.json in one directory are the same,
     json document = json::parse(tokenizer_json(*tokenizer));
     folder.write("tokenizer.json", document.dump());
     REQUIRE(read_tokenizer(folder.path())->hash() == tokenizer->hash());
+    json unreadable = document;
+    unreadable["normalizer"] = {{"type", "Lowercase"}};
+    folder.write("tokenizer.json", unreadable.dump());
+    refused();
+    require_refused([&] { read_tokenizer(folder.path()); }, {"the latter cannot be read", "Lowercase"});
     document["added_tokens"].push_back({{"id", tokenizer->vocab_size()}, {"content", "<pad>"}});
     folder.write("tokenizer.json", document.dump());
     refused();
@@ -246,6 +263,8 @@ TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {
       {"/model/vocab/a", "1", {"a", "\"1\""}},
       {"/model/vocab", json::array({1}), {"vocabulary", "object"}},
       {"/model/merges", {{"0", "t h"}}, {"merges", "list"}},
+      {"/model/merges", "t h", {"merges", "list", "t h"}},
+      {"/model/merges", nullptr, {"merges", "list", "null"}},
       {"/model/vocab/a", json::array({1}), {"a", "list"}},
       {"/model/vocab/a", json::object(), {"a", "object"}},
       {"/model/vocab/a", 1, {"id", "repeated", "1"}},
@@ -293,6 +312,14 @@ TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {
   }
 }
 
+TEST_CASE("an added token that merges make is refused by its text") {
+  json document = small_tokenizer_json();
+  const json id = document["model"]["vocab"].at("the");
+  document["added_tokens"].push_back({{"id", id}, {"content", "the"}});
+  require_refused([&] { read_tokenizer_json(document.dump()); },
+                  {"no merge may contain an added token", "contains the, which is added with the id " + id.dump()});
+}
+
 TEST_CASE("malformed texts are refused") {
   const std::string good = small_tokenizer_json().dump();
   REQUIRE(read_tokenizer_json(good)->vocab_size() == 262);
@@ -330,6 +357,9 @@ TEST_CASE("malformed texts are refused") {
     require_refused([&] { read_tokenizer(folder / "vocab.json"); }, {"vocab.json", "tokenizer"});
   }
   require_refused([&] { read_tokenizer(folder.write("x.txt", "x")); }, {"x.txt", "tiktoken"});
+  const std::string sentence_piece("\n\x0E\n\x05<unk>\x15\0\0\0\0\x18\x02", 16);
+  require_refused([&] { read_tokenizer(folder.write("tokenizer.model", sentence_piece)); },
+                  {"tokenizer.model", "SentencePiece", "tokenizer.json"});
   require_refused([&] { read_tokenizer(folder / "missing.json"); }, {"missing.json"});
   std::filesystem::create_directory(folder / "empty");
   require_refused([&] { read_tokenizer(folder / "empty"); }, {"empty", "tokenizer.json"});

@@ -202,6 +202,7 @@ std::vector<WritingCommand> writing_commands() {
           preparing("nanogpt", "tokens"),
           exporting("gguf", "model.gguf"),
           exporting("llm.c", "model.bin"),
+          exporting("safetensors", "model.safetensors"),
           exporting("hf", "new/folder/model"),
           exporting("maki", "run"),
           {"save_parameters()", "model.maki",

@@ -201,6 +201,7 @@ std::vector<WatchedCommand> converting_commands() {
           {"prepare for nanoGPT", {"prepare", "corpus", "--format", "nanogpt"}, "tokens"},
           {"export to gguf", {"export", "gpt2", "--format", "gguf"}, "model.gguf"},
           {"export to llm.c", {"export", "gpt2", "--format", "llm.c"}, "model.bin"},
+          {"export to safetensors", {"export", "gpt2", "--format", "safetensors"}, "model.safetensors"},
           {"export to hf", {"export", "gpt2", "--format", "hf"}, "folder/model"},
           {"export to maki", {"export", "gpt2", "--format", "maki"}, "copy"},
           {"import", {"import", "hf"}, "imported"},

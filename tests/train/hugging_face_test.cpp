@@ -156,7 +156,7 @@ TEST_CASE("an old file of GPT-2 is read: no prefix, stored masks and head, padde
   const TemporaryFolder folder;
   const ForeignModel model = open_foreign_model(hugging_face_fixture("gpt2-old"));
   REQUIRE(model.stored.find("h.0.attn.bias") != nullptr);
-  const Imported run = import_run(model, *tokenizer_for(model, ""), folder / "run");
+  const Imported run = import_run(model, *tokenizer_for(model), folder / "run");
   REQUIRE(run.padding == 3);
   REQUIRE(run.vocab_size == 13);
   REQUIRE(run.config.ffn_width == 12);
@@ -223,7 +223,8 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
       {"gpt2", "\"n_embd\": 8", "\"n_embd\": 1000000", "must have the shape [13, 1000000]; got [13, 8]"},
       {"gpt2", "\"n_inner\": null", "\"n_inner\": 16", "must have the shape [8, 16]; got [8, 32]"},
       {"gpt2", "\"n_positions\": 9", "\"n_positions\": 10", "must have the shape [10, 8]; got [9, 8]"},
-      {"gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": 0", "norm_epsilon must be from"},
+      {"gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": 0",
+       "config.json: layer_norm_epsilon must be from"},
       {"gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": null, \"x\": [[[[[[[[[1]]]]]]]]]", "nested"},
       {"gpt2", "\"layer_norm_epsilon\": 1e-05", "\"layer_norm_epsilon\": \"a\"", "must be a number"},
       {"gpt2", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
@@ -232,6 +233,10 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 12", "must have as many ids"},
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 5000", "must have as many ids"},
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 1037", "which has 1037 (at most 1023 of them padding); got 13"},
+      {"gpt2-old", "\"eos_token_id\": null", "\"eos_token_id\": [2, 14]",
+       "has 13 and lacks token 14, which ends texts; use the whole tokenizer"},
+      {"gpt2-old", "\"bos_token_id\": null", "\"bos_token_id\": 13", "lacks token 13, which begins texts"},
+      {"gpt2-old", "\"pad_token_id\": null", "\"pad_token_id\": 15", "lacks token 15, which fills batches"},
       {"gpt2", "{", "[{", "is not valid JSON"},
       {"llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 1", "must have the shape [4, 8]; got [8, 8]"},
       {"llama-grouped", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3",
@@ -240,6 +245,8 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
       {"llama", "\"head_dim\": 4", "\"head_dim\": 8", "head_dim must be hidden_size / num_attention_heads"},
       {"llama", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"", "hidden_act must be silu; got gelu"},
       {"llama", "\"rope_type\": \"default\"", "\"rope_type\": \"llama3\"", "of the type default; got llama3"},
+      {"llama", "\"rms_norm_eps\": 0.001", "\"rms_norm_eps\": 5", "config.json: rms_norm_eps must be from"},
+      {"llama", "\"rope_theta\": 500.0", "\"rope_theta\": 1", "config.json: rope_theta must be from 2"},
       {"llama", "\"mlp_bias\": false", "\"mlp_bias\": true", "attention_bias and mlp_bias must be equal"},
       {"llama", "\"intermediate_size\": 20", "\"intermediate_size\": 24", "must have the shape [24, 8]; got [20, 8]"},
   };
@@ -251,7 +258,10 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
     REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
   }
   const std::string padded = changed_fixture(folder, "gpt2", "\"vocab_size\": 13", "\"vocab_size\": 1036");
-  REQUIRE(tokenizer_for(open_foreign_model(padded), "")->vocab_size() == 13);
+  REQUIRE(tokenizer_for(open_foreign_model(padded))->vocab_size() == 13);
+  // Ids beyond the model are those of another one.
+  const std::string other = changed_fixture(folder, "gpt2-old", "\"eos_token_id\": null", "\"eos_token_id\": [16, 3]");
+  REQUIRE(tokenizer_for(open_foreign_model(other))->ends() == std::vector<std::int32_t>{3});
 }
 
 TEST_CASE("the values of rope_theta and rope_scaling of older configurations are read") {
@@ -262,6 +272,12 @@ TEST_CASE("the values of rope_theta and rope_scaling of older configurations are
   const std::string scaled =
       changed_fixture(folder, "llama", now, "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}");
   REQUIRE_THAT(error_message<CheckpointError>([&] { open_foreign_model(scaled); }), ContainsSubstring("got linear"));
+  const std::string untyped =
+      changed_fixture(folder, "llama", now, "\"rope_scaling\": {\"type\": null, \"factor\": 2}");
+  REQUIRE_THAT(error_message<CheckpointError>([&] { open_foreign_model(untyped); }),
+               ContainsSubstring("rope_scaling must have a rope_type, because it has factor"));
+  const std::string plain = changed_fixture(folder, "llama", now, "\"rope_parameters\": {\"rope_theta\": 600}");
+  REQUIRE(open_foreign_model(plain).config.position_base == 600);
 }
 
 TEST_CASE("the tensors of a model may be in several files") {

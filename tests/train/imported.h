@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "data/tokenizer/tokenizer_files.h"
 #include "tests/files.h"
 #include "train/run/convert/import_run.h"
 #include "train/run/loaded_model.h"
@@ -27,7 +28,8 @@ inline std::vector<OwnedTensor> owned(const StoredTensors& stored) {
 /// Imports a model into a new run and returns the path of its checkpoint.
 inline std::string import_into(const std::string& path, const std::string& run, const std::string& tokenizer = "") {
   const ForeignModel model = open_foreign_model(path);
-  import_run(model, *tokenizer_for(model, tokenizer), run);
+  const std::unique_ptr<Tokenizer> given = tokenizer.empty() ? nullptr : read_tokenizer(tokenizer);
+  import_run(model, *tokenizer_for(model, given.get()), run);
   return run + "/checkpoints/step-00000000.maki";
 }
 

@@ -10,7 +10,6 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "data/io/number.h"
-#include "data/io/os.h"
 #include "data/io/shell_quote.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
@@ -56,7 +55,7 @@ void add_memory_option(const Command& command, bool& force) {
 }
 
 void require_memory(const Config& config, const MemoryNeed& need, bool force) {
-  const auto available = os::available_memory();
+  const auto available = memory_of_rank();
   const std::int64_t most = need.total() + need.collected;
   if (!available || most <= *available) return;
   const std::string sentence =

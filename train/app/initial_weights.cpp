@@ -32,8 +32,8 @@ Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<s
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
     check(given == there,
-          "{}: must be {} to start with the weights of {}; got {}; omit the option, preset or file that sets it{}", name,
-          there, file_.path(), given,
+          "{}: must be {} to start with the weights of {}; got {}; omit the option, preset or file that sets it{}",
+          name, there, file_.path(), given,
           of_adapters ? ", or merge the adapters first with maki export --format maki and start with the result" : "");
   }
   check(!config.zero_projections,

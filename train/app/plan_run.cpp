@@ -5,7 +5,6 @@
 
 #include "autograd/core/check.h"
 #include "data/io/number.h"
-#include "data/io/os.h"
 #include "train/app/progress.h"
 #include "train/app/ranks.h"
 #include "train/loop/estimate.h"
@@ -98,7 +97,7 @@ PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double 
   request.is_fixed = [given = flags.given()](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end();
   };
-  if (const auto available = os::available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
+  if (const auto available = memory_of_rank()) request.memory = *available / kMemoryParts * kUsedParts;
   for (const std::string& teacher : config.teacher) {
     if (is_run(teacher)) suit_teacher(request, read_checked_state(ContainerReader(teacher)).config);
   }

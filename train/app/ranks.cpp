@@ -76,6 +76,11 @@ Team& ranks() { return joined ? *joined : no_team(); }
 
 bool is_follower() { return launched().rank > 0; }
 
+std::optional<std::int64_t> memory_of_rank() {
+  const std::optional<std::int64_t> available = os::available_memory();
+  return available ? std::optional(*available / launched().here) : std::nullopt;
+}
+
 void join_ranks(double patience_seconds) {
   const Launch launch = launched();
   if (launch.size == 1) return;

@@ -1,7 +1,9 @@
 // The processes that a launcher, such as mpirun, has started together to train one model.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "train/app/failure.h"
 #include "train/loop/team/team.h"
@@ -16,6 +18,9 @@ Team& ranks();
 void join_ranks(double patience_seconds);
 /// Whether this process, by what its launcher says, leaves it to rank 0 to print.
 bool is_follower();
+/// The memory that this process may use, in bytes: what is available, divided by the ranks on this machine. nullopt if
+/// the system does not say.
+std::optional<std::int64_t> memory_of_rank();
 /// Ends the team, if there is one: called last. After an error, which this process has printed if it is rank 0, it ends
 /// the processes of all ranks.
 void leave_ranks();

@@ -125,6 +125,7 @@ void add_facts(const Workload& workload, const StepResult& r, Report& report) {
       .add("block_size", c.block_size)
       .add("batch_size", c.batch_size * c.grad_accum)
       .add("vocab_size", workload.vocab_size)
+      .add("bias", c.bias)
       .add("parameters", r.parameters)
       .add("product_unit", to_string(r.machine.product_unit))
       .add("peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread)

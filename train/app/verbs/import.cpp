@@ -42,7 +42,13 @@ int import_model(ImportOptions& o) {
   }
   if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);
-  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);
+  std::shared_ptr<const Tokenizer> given;
+  if (o.tokenizer == kByteTokenizer.name) {
+    given = std::make_shared<ByteTokenizer>();
+  } else if (!o.tokenizer.empty()) {
+    given = open_tokenizer(o.tokenizer);
+  }
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, given.get());
   const Imported run = o.out.empty() ? import_to_default(model, *tokenizer, o) : import_run(model, *tokenizer, out);
   if (run.padding > 0) {
     to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
@@ -70,8 +76,9 @@ void add_import(const Command& command) {
   command.add_argument("PATH", o->path, import_format_help()).require();
   command.add_option("--out", o->out, "DIR", "directory of the run [runs/<path>-<n>]");
   add_force(command, o->force);
-  command.add_option("--tokenizer", o->tokenizer, "FILE",
-                     "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the file beside the model]");
+  command.add_option("--tokenizer", o->tokenizer, "PATH",
+                     "tokenizer.json, vocab.json or .tiktoken file of the model, a run with its tokenizer, or byte "
+                     "[the file beside the model]");
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return import_model(*o); });
 }

@@ -52,7 +52,9 @@ std::int64_t Choices::memory_bytes(const Config& config, const VocabSizes& vocab
 }
 
 void Choices::add_teachers(std::int64_t train_tokens, std::int64_t vocabulary) {
+  double parts = 0;
   for (const std::string& teacher : plan_.config.teacher) {
+    parts += teacher == kCountingTeacher ? kCountsPart : kNetworkPart;
     if (teacher == kCountingTeacher)
       teacher_seconds_ += HeldOutExpectations::seconds_to_make(train_tokens, vocabulary, threads());
     if (const auto steps = own_teacher_steps(teacher))
@@ -61,7 +63,7 @@ void Choices::add_teachers(std::int64_t train_tokens, std::int64_t vocabulary) {
   check(training_seconds() > 0,
         "minutes: the teachers alone take about {}, and the run may take {}; allow more, or omit `teacher`",
         seconds_text(teacher_seconds_), seconds_text(request_.seconds));
-  if (!plan_.config.teacher.empty()) seconds_per_step_ *= kTaughtStep;
+  seconds_per_step_ *= 1 + parts;
 }
 
 double Choices::steps_in(double seconds, double seconds_per_step) const {

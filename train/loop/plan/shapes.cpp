@@ -65,7 +65,7 @@ Reading reading_of(const Candidate& c, double passes, const LearnedText& text) {
   constexpr double kMostShare = 0.5, kFewestPasses = 2;
   const double left = passes * (1 - text.counts_share);
   if (c.shape.recipe != prior || text.counts_share > kMostShare || left < kFewestPasses) return {passes, false};
-  return {left / kTaughtStep, true};
+  return {left / (1 + kCountsPart), true};
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,

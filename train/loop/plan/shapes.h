@@ -28,8 +28,9 @@ void fit_heads(Config& config, const PlanRequest& request);
 /// n-gram tables off, but never on.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
 
-/// How much longer a step with teachers takes; measured with counts.
-inline constexpr double kTaughtStep = 1.1;
+/// What each teacher adds to the time of a step, as a part of it: counts, and a network like the one that is taught,
+/// which does what a forward pass does.
+inline constexpr double kCountsPart = 0.1, kNetworkPart = 0.35;
 
 struct ShapeChoice {
   ModelShape shape;

@@ -87,6 +87,17 @@ Config gpt2_config(const JsonFields& fields, const std::string& path) {
   return c;
 }
 
+// Without a type, numbers of a scaling would have no effect.
+void require_type_of_scaling(const nlohmann::json& rope, const char* name, const std::string& path) {
+  const JsonFields fields(rope, path);
+  if (fields.has("rope_type") || fields.has("type")) return;
+  for (const auto& [member, value] : rope.items()) {
+    check<CheckpointError>(member == "rope_theta" || value.is_null(),
+                           "{}: {} must have a rope_type, because it has {}; got none", path, name,
+                           truncate_for_message(member));
+  }
+}
+
 // Newer versions of transformers write rope_parameters, older ones rope_theta and rope_scaling.
 double rotary_base(const nlohmann::json& object, const JsonFields& fields, const std::string& path) {
   constexpr double kUsualBase = 10000;  // of transformers, where the file has none
@@ -99,6 +110,7 @@ double rotary_base(const nlohmann::json& object, const JsonFields& fields, const
   for (const char* const name : {"rope_scaling", "rope_parameters"}) {
     if (!fields.has(name)) continue;
     check<CheckpointError>(object[name].is_object(), "{}: {} must be an object", path, name);
+    require_type_of_scaling(object[name], name, path);
     const JsonFields rope = require_plain(JsonFields(object[name], path));
     if (rope.has("rope_theta")) return rope.number("rope_theta", kUsualBase);
   }
@@ -139,11 +151,13 @@ Config llama_config(const nlohmann::json& object, const JsonFields& fields, cons
 
 // The values that set_field() would accept, so that the run's configuration can be read again.
 void require_ranges(const Config& c, const std::string& path) {
-  for (const char* const name : {"norm_epsilon", "position_base"}) {
+  const bool llama = is_like_llama(c);
+  for (const auto& [name, stored] : {std::pair{"norm_epsilon", llama ? "rms_norm_eps" : "layer_norm_epsilon"},
+                                     std::pair{"position_base", "rope_theta"}}) {
     const Field& field = find_field(name);
     const double value = c.*std::get<double Config::*>(field.member);
     check<CheckpointError>(value >= field.low && value <= field.high, "{}: {} must be from {} to {}; got {}", path,
-                           name, field.low, field.high, value);
+                           stored, field.low, field.high, value);
   }
   check<CheckpointError>(c.n_embd % c.n_head == 0, "{}: the width {} cannot be divided into {} heads", path, c.n_embd,
                          c.n_head);

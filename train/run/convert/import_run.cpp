@@ -6,7 +6,6 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/hash.h"
-#include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "nn/carried_states.h"
@@ -35,6 +34,20 @@ std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
                      "`tokenizer` FILE, or use `tokenizer` byte if the ids are bytes",
                      path, directory ? kOwnTokenizerFile : own);
   return read_tokenizer(directory ? path : own);
+}
+
+// A token that the model has learned is not padding. One beyond the model is not checked: see adopt_use().
+void require_used(const ForeignModel& model, const Tokenizer& tokenizer) {
+  const auto require = [&](std::int32_t id, const char* does) {
+    check<CorpusError>(id < tokenizer.vocab_size() || id >= model.vocab_size,
+                       "tokenizer: must have the tokens that {} names; it has {} and lacks token {}, which {}; use the "
+                       "whole tokenizer of the model, with its added tokens, or remove the id from config.json and "
+                       "generation_config.json",
+                       model.path, tokenizer.vocab_size(), id, does);
+  };
+  for (const std::int32_t id : model.use.ends) require(id, "ends texts");
+  if (model.use.begin) require(*model.use.begin, "begins texts");
+  if (model.use.pad) require(*model.use.pad, "fills batches");
 }
 
 // What the model says of its tokens takes precedence over what lies beside its tokenizer. Configurations also name ids
@@ -100,14 +113,14 @@ void write_run(const CheckpointState& state, const Model& model, ParameterStore&
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given) {
-  std::unique_ptr<Tokenizer> tokenizer = given.empty()                  ? tokenizer_beside(model.path)
-                                         : given == kByteTokenizer.name ? std::make_unique<ByteTokenizer>()
-                                                                        : read_tokenizer(given);
+std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const Tokenizer* given) {
+  std::unique_ptr<Tokenizer> tokenizer =
+      given == nullptr ? tokenizer_beside(model.path) : load_tokenizer(given->save());
   const std::int64_t ids = tokenizer->vocab_size();
   check<CorpusError>(ids <= model.vocab_size && model.vocab_size - ids <= kMaxPaddingRows,
                      "tokenizer: must have as many ids as {}, which has {} (at most {} of them padding); got {}",
                      model.path, model.vocab_size, kMaxPaddingRows, ids);
+  require_used(model, *tokenizer);
   adopt_use(model.use, *tokenizer);
   return tokenizer;
 }

@@ -12,10 +12,10 @@
 
 namespace maki {
 
-/// The tokenizer of a model: `given` ("byte", or a path for read_tokenizer()) or, if that is empty, the one that lies
-/// beside the model. Its use() is that of the model. Throws CorpusError if there is none, or if it has more ids than
-/// the model, or over 1023 fewer (the others are padding of the vocabulary).
-std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given);
+/// The tokenizer of a model: a copy of `given` or, if that is null, the one that lies beside the model. Its use() is
+/// that of the model. Throws CorpusError if there is none, if it has more ids than the model, or over 1023 fewer (the
+/// others are padding of the vocabulary), or if the model names one of these others as an end, beginning or pad token.
+std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const Tokenizer* given = nullptr);
 
 struct Imported {
   Config config;

@@ -103,6 +103,15 @@ std::string pre_tokenizer_name(const BpeVocabulary& vocabulary) {
        vocabulary.whole_pieces ? "takes a piece as a whole if it is a token (ignore_merges)" : "merges every piece");
 }
 
+// The expressions of llama.cpp are those of the rules, except for gpt-4o.
+std::vector<std::string> notes_about(const BpeVocabulary& vocabulary, const std::string& path) {
+  if (vocabulary.rule != "o200k") return {};
+  return {fmt::format(
+      "{}: llama.cpp cuts texts almost as the rule o200k does: it knows no combining marks, and no capital letters but "
+      "those of ASCII, so that Hindi, Thai or decomposed accents become other tokens; `format` hf keeps the rule",
+      path)};
+}
+
 void check_added(const BpeVocabulary& vocabulary) {
   for (const AddedToken& token : vocabulary.added) {
     check(!token.lstrip && !token.rstrip && !token.single_word,
@@ -247,7 +256,7 @@ Exported write_gguf(const LoadedModel& model, const ExportOptions& options, File
     file.add_tensor(tensor.name, shape, own, gguf_numbers(own, values));
   }
   file.write(fs, options.out);
-  return {{options.out.path}};
+  return {{options.out.path}, notes_about(vocabulary, options.out.path)};
 }
 
 }  // namespace
