@@ -8,6 +8,7 @@
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
+#include "data/tokenizer/special_text.h"
 
 namespace maki {
 
@@ -60,6 +61,15 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
   if (val_fraction > 0) require("validation", data.val);
 }
 
+// A tokenizer that encodes a text as that of the tokens did, so that a run on them goes on with the text itself, and
+// that is used as that of the model.
+std::shared_ptr<const Tokenizer> tokenizer_of_both(const Tokenizer& tokens, std::shared_ptr<const Tokenizer> model) {
+  if (model->encodes_like(tokens)) return model;
+  std::unique_ptr<Tokenizer> both = load_tokenizer(tokens.save());
+  both->set_use(model->use());
+  return both;
+}
+
 }  // namespace
 
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources) {
@@ -87,10 +97,11 @@ Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<
     file = with_tokenizer(*file, tokenizer, val_fraction);
   } else {
     if (tokenizer == nullptr) tokenizer = file->tokenizer;
-    check<CorpusError>(tokenizer->encodes_like(*file->tokenizer),
+    check<CorpusError>(same_ids(*tokenizer, *file->tokenizer),
                        "{}: was prepared with the tokenizer {}, but the model has the tokenizer {}; prepare the text "
                        "with the model's tokenizer as `tokenizer_file`",
                        file->path, file->tokenizer->hash(), tokenizer->hash());
+    tokenizer = tokenizer_of_both(*file->tokenizer, std::move(tokenizer));
   }
   const TokenFileFacts& facts = file->facts;
   return {.tokenizer = std::move(tokenizer),

@@ -47,9 +47,9 @@ inline PieceKind piece_kind(const Corpus& corpus) {
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources);
 
 /// The dataset of a corpus that was prepared, which shares the tokens of its file. `tokenizer` is that of the model, or
-/// null. Throws CorpusError if it is another one than that of the file, and, for files of another program, if it is
-/// null or lacks an id. Only such files, and only without one for validation, use val_fraction. Requires:
-/// corpus.prepared.
+/// null; that of the dataset is used like it, but encodes as that of the file. Throws CorpusError unless both have
+/// same_ids(), and, for files of another program, if it is null or lacks an id. Only such files, and only without one
+/// for validation, use val_fraction. Requires: corpus.prepared.
 Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<const Tokenizer> tokenizer);
 
 /// Splits the corpus (split_text()) and encodes both parts, with the given tokenizer or else with a new one of
@@ -58,9 +58,9 @@ Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<
 /// tokens, or if the given tokenizer lacks characters of the text; whatever make_tokenizer() throws; and Error unless
 /// val_fraction is in [0, 1).
 ///
-/// A corpus that was prepared has been split and encoded already, so the given tokenizer and val_fraction must be those
-/// of its file (CorpusError), and the dataset shares the tokens of the file. Files of another program have neither: see
-/// share_tokens().
+/// A corpus that was prepared has been split and encoded already, so val_fraction must be that of its file
+/// (CorpusError), and the dataset shares the tokens of the file. Files of another program have none. For the tokenizer
+/// see share_tokens().
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                      const TokenizerOptions& tokenizer_options = {});

@@ -76,7 +76,9 @@ bool is_added(std::span<const AddedToken> added, std::int32_t id) {
 AddedTokens::AddedTokens(std::span<const AddedToken> added, const TokenList& tokens) {
   for (const AddedToken& token : added) {
     const std::string_view text = tokens[static_cast<std::size_t>(token.id)];
-    (token.normalized ? in_normalized_ : in_text_).add(std::string(text), token);
+    for (std::size_t form = 0; token.normalized && form < kNormalizations; ++form)
+      in_normalized_[form].add(normalize(text, static_cast<Normalization>(form)), token);
+    if (!token.normalized) in_text_.add(std::string(text), token);
     any_always_ = any_always_ || token.always;
     may_span_cuts_ = may_span_cuts_ || (token.always && (token.rstrip || has_space(text)));
   }
@@ -125,16 +127,12 @@ void AddedTokens::Finder::split(std::string_view text, bool specials, const OnTe
 
 void AddedTokens::split(std::string_view text, Normalization form, bool specials, const OnText& on_text,
                         const OnToken& on_token) const {
-  if (form == Normalization::none) {
-    return in_text_.split(
-        text, specials, [&](std::string_view part) { in_normalized_.split(part, specials, on_text, on_token); },
-        on_token);
-  }
-  Finder normal;
-  for (const auto& [pattern, token] : in_normalized_.by_text) normal.add(normalize(pattern, form), token);
-  in_text_.split(
-      text, specials, [&](std::string_view part) { normal.split(normalize(part, form), specials, on_text, on_token); },
-      on_token);
+  const Finder& normal = in_normalized_[static_cast<std::size_t>(form)];
+  const auto split_normal = [&](std::string_view part) {
+    if (form == Normalization::none) return normal.split(part, specials, on_text, on_token);
+    normal.split(normalize(part, form), specials, on_text, on_token);
+  };
+  in_text_.split(text, specials, split_normal, on_token);
 }
 
 }  // namespace maki

@@ -65,7 +65,8 @@ class AddedTokens {
     void split(std::string_view text, bool specials, const OnText& on_text, const OnToken& on_token) const;
   };
 
-  Finder in_text_, in_normalized_;
+  Finder in_text_;
+  std::array<Finder, kNormalizations> in_normalized_;  // by Normalization
   bool any_always_ = false, may_span_cuts_ = false;
 };
 

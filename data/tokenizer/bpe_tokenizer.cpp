@@ -137,13 +137,21 @@ std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
 }
 
 void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
-  if (added_.any_always()) return Tokenizer::encode(text, ids);
   encode_texts({&text, 1}, ids, [] {});
+}
+
+// Appends the ids of a part of a text, which must outlive the cache.
+void BpeTokenizer::encode_part(std::string_view part, Cache& cache, std::vector<std::int32_t>& ids) const {
+  const auto encode_ordinary = [&](std::string_view ordinary) {
+    pre_tokenizer_.split(ordinary, [&](std::string_view piece) { cache.encode(piece, ids); });
+  };
+  if (!added_.any_always()) return encode_ordinary(part);
+  added_.split(part, Normalization::none, /*specials=*/false, encode_ordinary,
+               [&](std::int32_t id) { ids.push_back(id); });
 }
 
 void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                 const std::function<void()>& after) const {
-  if (added_.any_always()) return Tokenizer::encode_texts(texts, ids, after);
   constexpr std::size_t kPartBytes = 1 << 16;  // of text, which a thread encodes at a time: some milliseconds of work
   constexpr std::size_t kPartsPerThread = 16;  // between two barriers: all threads finish at about the same time
   const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
@@ -164,9 +172,7 @@ void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens&
       const auto i = static_cast<std::size_t>(part);
       encoded[i].clear();
       try {
-        pre_tokenizer_.split(parts[i], [&](std::string_view piece) {
-          caches[static_cast<std::size_t>(worker)].encode(piece, encoded[i]);
-        });
+        encode_part(parts[i], caches[static_cast<std::size_t>(worker)], encoded[i]);
       } catch (...) {
         errors[i] = std::current_exception();
       }

@@ -61,6 +61,7 @@ class BpeTokenizer final : public Tokenizer {
   void check_tokens();
   void add_merges();
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
+  void encode_part(std::string_view part, Cache& cache, std::vector<std::int32_t>& ids) const;
 
   BpeParts parts_;
   PreTokenizer pre_tokenizer_;

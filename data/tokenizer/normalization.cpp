@@ -15,7 +15,7 @@
 namespace maki {
 namespace {
 
-constexpr std::array kNames = {"none", "nfc", "nfkc"};
+constexpr std::array<const char*, kNormalizations> kNames = {"none", "nfc", "nfkc"};
 
 int compatibility(Normalization form) { return form == Normalization::nfkc ? UTF8PROC_COMPAT : 0; }
 

@@ -2,6 +2,7 @@
 // such as é as one code point or two, become the same code points.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace maki {
 /// None; NFC, which keeps the look of a text; or NFKC, which also replaces compatibility characters, such as full-width
 /// letters, half-width katakana and ligatures, and so cannot be undone.
 enum class Normalization : std::uint8_t { none, nfc, nfkc };
+inline constexpr std::size_t kNormalizations = 3;  ///< how many there are
 
 std::vector<std::string> normalization_names();
 /// Throws CorpusError for any other name.

@@ -30,6 +30,11 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
   return finding;
 }
 
+bool same_ids(const Tokenizer& a, const Tokenizer& b) {
+  if (a.encodes_like(b)) return true;
+  return has_specials(a) && has_specials(b) && finding_specials(a)->encodes_like(*finding_specials(b));
+}
+
 bool is_unread_special(const Tokenizer& tokenizer, std::int32_t id) {
   const BpeParts* const bpe = tokenizer.bpe_parts();
   if (bpe == nullptr) return false;
@@ -57,6 +62,14 @@ std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
   }
   if (counts.size() > list.size()) list.push_back(fmt::format("{} more", counts.size() - list.size()));
   return fmt::format("{}", fmt::join(list, ", "));
+}
+
+std::string note_on_unread_specials(const Tokenizer& tokenizer, bool is_new, std::string_view text) {
+  const std::string found = unread_specials(tokenizer, text);
+  if (found.empty()) return "";
+  return fmt::format("the text contains {}, read as ordinary characters; {}", found,
+                     is_new ? "divide documents that end with it with `document_separator`"
+                            : "`special` reads them as the special tokens");
 }
 
 }  // namespace maki

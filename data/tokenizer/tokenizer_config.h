@@ -3,11 +3,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "data/tokenizer/token_use.h"
 #include "data/tokenizer/vocabulary_text.h"
 
 namespace maki {
+
+/// The names of these files.
+std::vector<std::string> files_beside_vocabulary();
 
 /// Adds the tokens of tokenizer_config.json (added_tokens_decoder) and added_tokens.json that the vocabulary does not
 /// list as added, and the texts that have a role. Those of added_tokens.json are special if a role names them. Throws

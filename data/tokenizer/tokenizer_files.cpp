@@ -115,6 +115,14 @@ std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
   }
 }
 
+std::vector<std::string> files_of_tokenizer(const std::string& path) {
+  std::vector<std::string> names = files_beside_vocabulary();
+  for (const auto& [vocab, merges] : kVocabularyFiles) names.insert(names.end(), {vocab, merges});
+  std::vector<std::string> files = {path};
+  for (const std::string& name : names) files.push_back((fs::path(path).parent_path() / name).string());
+  return files;
+}
+
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view file) {
   VocabularyText text;
   read_tokenizer_json(file, text);

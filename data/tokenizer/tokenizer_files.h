@@ -26,6 +26,8 @@ inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 /// asks for something that byte-level BPE here does not do; and if a directory has a maki-tokenizer and a
 /// tokenizer.json that say different things, or bytes or BPE and a tokenizer.json that cannot be read.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
+/// What read_tokenizer() may read: the path, and the files beside it, whether they are there or not.
+std::vector<std::string> files_of_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
 

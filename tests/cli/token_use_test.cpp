@@ -265,6 +265,51 @@ TEST_CASE(
                   {"special: needs a vocabulary with special tokens"});
 }
 
+TEST_CASE("tokens that were prepared with --special fit the model whose tokenizer made them, and are its text") {
+  Directory directory;
+  const TemporaryFolder& folder = directory.folder;
+  const std::string run = directory.imported(), tokens = folder / "t", whole = folder / "whole",
+                    corpus = folder.write("chat.txt", "<|im_start|>the cat<|im_end|>\n" + small_text());
+  const Arguments prepare = {"prepare", corpus, "--tokenizer-file", run, "--out"}, one = {"--max-steps", "1"};
+  const std::string note = "<|im_start|> (1 time), <|im_end|> (1 time), read as ordinary characters; --special";
+  REQUIRE_THAT(require_ok(run_maki(prepare + Arguments{tokens})).err, ContainsSubstring(note));
+  const Finished special = require_ok(run_maki(prepare + Arguments{tokens, "--special", "--force"}));
+  REQUIRE_THAT(special.err, !ContainsSubstring("<|im_start|>"));
+  require_ok(run_maki(prepare + Arguments{whole, "--special", "--val-fraction", "0"}));
+  const auto loss = [&](const Arguments& text) {
+    return json::parse(require_ok(run_maki(Arguments{"eval", run, "--json"} + text)).out).at("val_loss");
+  };
+  REQUIRE(loss({whole}) == loss({corpus, "--special"}));
+  // A run on the tokens is one on the text, and no continuation of one that has read it otherwise.
+  const std::string of_tokens = folder / "of-tokens", of_text = folder / "of-text", spelled = folder / "spelled";
+  const Arguments from = {"--init-from", run, "--out"};
+  require_ok(run_maki(Arguments{"train", tokens} + from + Arguments{of_tokens} + one));
+  require_ok(run_maki(Arguments{"train", corpus, "--special"} + from + Arguments{of_text} + one));
+  REQUIRE(read_bytes(checkpoint(of_tokens, 1)) == read_bytes(checkpoint(of_text, 1)));
+  require_ok(run_maki({"train", "--resume", of_tokens, corpus, "--max-steps", "2"}));
+  require_ok(run_maki(Arguments{"train", corpus} + from + Arguments{spelled} + one));
+  require_refused(run_maki({"train", "--resume", spelled, tokens, "--max-steps", "2"}), 3,
+                  {tokens, "reads special tokens in another way", "without --special"});
+  // Models that have read it otherwise predict the same tokens.
+  require_ok(run_maki({"eval", run, corpus, "--with", of_text}));
+  require_ok(
+      run_maki(Arguments{"train", corpus, "--tokenizer-file", run, "--teacher", of_text, "--out", folder / "taught"} +
+               one + kSmall));
+}
+
+TEST_CASE("what lies beside a tokenizer is never replaced by what is made with it") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), tokenizer = folder / "hf/tokenizer.json";
+  require_ok(run_maki({"tokenizer", "train", corpus, "--out", tokenizer, "--vocab-size", "300"}));
+  for (const std::string name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                                 "chat_template.jinja", "vocab.json", "merges.txt"}) {
+    const std::string out = folder.write("hf/" + name, "{}");
+    require_refused(run_maki({"prepare", corpus, "--tokenizer-file", tokenizer, "--out", out, "--force"}), 2,
+                    {out, "is read by this command"});
+    REQUIRE(read_bytes(out) == "{}");
+  }
+}
+
 TEST_CASE("lines are encoded without the carriage returns of Windows") {
   const TemporaryFolder folder;
   const std::string tokenizer = folder.write("maki-tokenizer", "maki byte tokenizer 1\n");

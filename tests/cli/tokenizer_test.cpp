@@ -58,6 +58,17 @@ TEST_CASE("maki tokenizer trains, encodes, decodes and inspects") {
   REQUIRE(run_maki({"tokenizer", "decode", tokenizer}, with_input(special.out)).out == text);
 }
 
+TEST_CASE("maki tokenizer train says which special tokens of a text its vocabulary does not read") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text() + "<|endoftext|>\n" + small_text());
+  const Arguments train = {"tokenizer", "train", corpus, "--vocab-size", "300", "--out"};
+  REQUIRE_THAT(require_ok(run_maki(train + Arguments{folder / "a.json"})).err,
+               ContainsSubstring("<|endoftext|> (1 time), read as ordinary characters") &&
+                   ContainsSubstring("--document-separator"));
+  const Arguments divided = {folder / "b.json", "--document-separator", "<|endoftext|>"};
+  REQUIRE_THAT(require_ok(run_maki(train + divided)).err, !ContainsSubstring("<|endoftext|>"));
+}
+
 TEST_CASE("maki tokenizer encode refuses to find special tokens where the vocabulary has none") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
@@ -79,6 +90,13 @@ TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one
   const Finished lines = require_ok(run_maki({"tokenizer", "encode", tokenizer, "--lines"}, with_input("a\n\nb a")));
   const std::string a = run_maki({"tokenizer", "encode", tokenizer}, with_input("a")).out;
   REQUIRE(lines.out == a + "\n" + run_maki({"tokenizer", "encode", tokenizer}, with_input("b a")).out);
+  std::string many, expected;  // more than are encoded at once
+  for (int i = 0; i < 40'000; ++i) {
+    many += i % 3 == 0 ? "a\n" : "\n";
+    expected += i % 3 == 0 ? a : "\n";
+  }
+  const Arguments threads = {"tokenizer", "encode", tokenizer, "--lines", "--threads", "3"};
+  REQUIRE((require_ok(run_maki(threads, with_input(many))).out == expected));
 }
 
 TEST_CASE("maki tokenizer encode names what it cannot encode by its place in the whole text") {
@@ -90,6 +108,10 @@ TEST_CASE("maki tokenizer encode names what it cannot encode by its place in the
   require_refused(run_maki({"tokenizer", "encode", run}, with_input(text + "\xFF")), 3,
                   {fmt::format("byte {}", text.size())});
   require_refused(run_maki({"tokenizer", "encode", run}, with_input("猫" + text + "犬")), 3, {"猫", "犬"});
+  // Lines before it are printed.
+  const Finished lines = run_maki({"tokenizer", "encode", run, "--lines"}, with_input("\n\n猫\n犬\n"));
+  require_refused(lines, 3, {"猫"});
+  REQUIRE(lines.out == "\n\n");
 }
 
 TEST_CASE("a tokenizer of documents learns nothing across them, and lines are encoded as lines that stand alone") {

@@ -61,7 +61,7 @@ TEST_CASE("added tokens of every kind have the ids of Hugging Face's tokenizers"
 
 TEST_CASE("a long text is cut where no added token stands") {
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += i % 7 == 0 ? "w <a b> " : i % 5 == 0 ? "<x>  end\n" : "word 猫 ";
+  for (int i = 0; i < 20'000; ++i) text += i % 7 == 0 ? "w <a b> " : i % 5 == 0 ? "<x>  end\n" : "word 猫 ";
   for (const json& added : std::vector<json>{added_token("<a b>", false), added_token("<x>", false, {"rstrip"}),
                                              added_token("<x>", false, {"lstrip", "normalized"})}) {
     for (const json& normalizer : std::vector<json>{nullptr, {{"type", "NFC"}}}) {
@@ -151,6 +151,10 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   REQUIRE(finding->encode("the cat<|endoftext|>").back() == end);
   REQUIRE(load_tokenizer(finding->save())->encode("<|endoftext|>") == Ids{end});
   REQUIRE_FALSE(finding->encodes_like(*tokenizer));
+  REQUIRE(note_on_unread_specials(*tokenizer, false, "a<|endoftext|>")
+              .ends_with("; `special` reads them as the special tokens"));
+  REQUIRE_THAT(note_on_unread_specials(*tokenizer, true, "a<|endoftext|>"), ContainsSubstring("`document_separator`"));
+  REQUIRE(note_on_unread_specials(*tokenizer, true, "a").empty());
   REQUIRE(unread_specials(*tokenizer, "a<|endoftext|>b<|endoftext|>") == "<|endoftext|> (2 times)");
   REQUIRE(unread_specials(*tokenizer, "a <|endof").empty());
   json many = json::array();
@@ -163,4 +167,23 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   REQUIRE(unread_specials(*with_added(many), all).ends_with(", <7> (1 time), 2 more"));
   REQUIRE(unread_specials(*finding, "a<|endoftext|>").empty());
   require_refused([] { finding_specials(*make_tokenizer("char", "ab")); }, {"special", "char"});
+}
+
+TEST_CASE("ids mean the same whether special tokens are found or not, and however they are used") {
+  const std::string text = "the cat the cat";
+  const TokenizerOptions nfc{.vocab_size = 262, .normalization = Normalization::nfc};
+  const auto tokenizer = make_tokenizer("bpe", text, nfc), used = load_tokenizer(tokenizer->save());
+  used->set_use({.ends = {0}});
+  const auto finding = finding_specials(*used);
+  const std::vector<const Tokenizer*> same = {tokenizer.get(), used.get(), finding.get()};
+  for (const Tokenizer* const one : same) {
+    for (const Tokenizer* const other : same) REQUIRE(same_ids(*one, *other));
+  }
+  const auto none = with_added(json::array());
+  for (const auto& other : {make_tokenizer("bpe", text, {.vocab_size = 262}),
+                            make_tokenizer("bpe", "a dog, a dog", nfc), make_tokenizer("char", text)}) {
+    REQUIRE_FALSE(same_ids(*finding, *other));
+    REQUIRE_FALSE(same_ids(*other, *finding));
+    REQUIRE_FALSE(same_ids(*other, *none));
+  }
 }

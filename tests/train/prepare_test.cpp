@@ -9,6 +9,8 @@
 
 #include "data/dataset/dataset.h"
 #include "data/io/error.h"
+#include "data/io/utf8.h"
+#include "data/tokenizer/special_text.h"
 #include "tests/data/allocations.h"
 #include "tests/train/prepared.h"
 
@@ -173,6 +175,11 @@ TEST_CASE("characters that a given tokenizer lacks are named, and no file remain
   PrepareOptions options{.sources = {}, .tokenizer = make_tokenizer("char", "ab"), .out = {}};
   REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", options); }),
                ContainsSubstring("lacks these characters: 猫 (U+732B)"));
+  // As for a text in memory, the most frequent first.
+  const std::string often = folder.write("often", "猫a犬b犬a猫b犬");
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({often}, folder / "t", options); }),
+               ContainsSubstring("lacks these characters: 犬 (U+72AC) 3 times, 猫 (U+732B) 2 times"));
+  std::filesystem::remove(often);
   for (const char* const empty : {"", "\n"}) {
     options.tokenizer = nullptr;
     options.corpus.documents.separator = "";
@@ -280,4 +287,32 @@ TEST_CASE("a token file and a model with different tokenizers are refused with b
                  prepared_corpus({out, text});
                }),
                ContainsSubstring("other token files alone"));
+}
+
+TEST_CASE("tokens of special tokens fit a model of the same vocabulary, whose run then encodes the text alike") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "t.tokens", text = folder.write("text", "the cat<|endoftext|>the cat<|endoftext|>");
+  const std::shared_ptr<Tokenizer> model = make_tokenizer("bpe", "the cat the cat", {.vocab_size = 262});
+  model->set_use({.ends = {0}});
+  PrepareOptions options{.sources = {}, .val_fraction = 0, .tokenizer = model, .out = {}};
+  const std::vector<std::string> notes = prepare({text}, out, options).notes;
+  REQUIRE(notes == std::vector{note_on_unread_specials(*model, false, "<|endoftext|><|endoftext|>")});
+  options.tokenizer = finding_specials(*model);
+  REQUIRE(prepare({text}, out, options).notes.empty());
+  const Dataset data = make_dataset(prepared_corpus({out}).value(), 0, 1, "", model);
+  REQUIRE(data.train.ids() == model->encode_with_specials("the cat<|endoftext|>the cat<|endoftext|>"));
+  REQUIRE(data.tokenizer->save() == options.tokenizer->save());
+  // A vocabulary that is learned from the text cannot read them.
+  options.tokenizer = nullptr;
+  options.tokenizer_kind = "bpe";
+  REQUIRE_THAT(prepare({text}, out, options).notes.at(0), ContainsSubstring("`document_separator`"));
+}
+
+TEST_CASE("a vocabulary that a format cannot store is refused before the text is read") {
+  std::string all;
+  for (char32_t c = 0x20000; c < 0x20000 + 65537; ++c) append_utf8(all, c);
+  const TemporaryFolder folder;
+  const PrepareOptions options{.sources = {}, .tokenizer = make_tokenizer("char", all), .out = {}, .format = "nanogpt"};
+  REQUIRE_THAT(error_message<Error>([&] { prepare({folder / "missing"}, folder / "out", options); }),
+               ContainsSubstring("nanogpt stores ids below 65536; the vocabulary has 65537 tokens"));
 }

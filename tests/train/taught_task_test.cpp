@@ -204,6 +204,11 @@ TEST_CASE("a teacher that does not fit is refused, with the rule") {
   REQUIRE(Taught({named("gpt")}).refusal().empty());
   REQUIRE_THAT(Taught({named("transformer-xl")}).refusal(), ContainsSubstring("remembers what it has read"));
   REQUIRE_THAT(Taught({named("prior")}).refusal(), ContainsSubstring("has counted n-grams of up to 3 tokens"));
+  Taught used({named("gpt")});
+  std::unique_ptr<Tokenizer> its = load_tokenizer(used.data.tokenizer->save());
+  its->set_use({.ends = {1}});
+  used.data.tokenizer = std::move(its);
+  REQUIRE(used.refusal().empty());
   Config longer = named("rotary").config;
   longer.block_size = 13;
   REQUIRE_THAT(Taught({named("rotary")}, longer).refusal(), ContainsSubstring("lower `block_size`"));

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <system_error>
@@ -102,13 +101,6 @@ std::vector<std::string> inputs_of_run(const std::string& run_or_file) {
   if (!is_directory(run_or_file, throw_as<CheckpointError>)) return {run_or_file};
   const RunDirectory directory(run_or_file);
   return {directory.config_file(), directory.metrics_file(), directory.checkpoints_directory()};
-}
-
-std::vector<std::string> inputs_of_tokenizer(const std::string& path) {
-  std::vector<std::string> inputs = {path};
-  for (const char* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe"})
-    inputs.push_back((std::filesystem::path(path).parent_path() / name).string());
-  return inputs;
 }
 
 void add_weights_option(const Command& command, std::string& weights) {

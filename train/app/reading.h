@@ -21,9 +21,6 @@ namespace maki {
 /// may be outputs.
 std::vector<std::string> inputs_of_run(const std::string& run_or_file);
 
-/// A tokenizer file and the files beside it that it may consist of, as inputs of a command.
-std::vector<std::string> inputs_of_tokenizer(const std::string& path);
-
 /// The value of --weights if it is not given.
 inline constexpr const char* kTrainedWeights = "trained";
 /// Adds --weights, for verbs that only read a model.

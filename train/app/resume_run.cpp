@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "data/dataset/token_file.h"
 #include "data/io/error.h"
 #include "data/io/number.h"
 #include "train/app/arithmetic.h"
@@ -62,12 +63,24 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
         "--max-steps");
 }
 
+// Tokens of the text of this run that were prepared with or without special tokens, unlike those that it has learned,
+// would go on with another text.
+void require_same_encoding(const Corpus& corpus, const Tokenizer& tokenizer) {
+  const bool other =
+      corpus.prepared && corpus.prepared->tokenizer && !tokenizer.encodes_like(*corpus.prepared->tokenizer);
+  check<CorpusError>(!other,
+                     "{}: was prepared with a tokenizer that reads special tokens in another way than that of this "
+                     "run; prepare the text with the run as --tokenizer-file, without --special",
+                     corpus.files.at(0));
+}
+
 // The task on the text of the run, whose sources `config` then names.
 std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const Corpus corpus = reread_corpus(config, from.state().corpus_hash, "start a new run to train on another text");
-  std::unique_ptr<Task> task =
-      make_shared_task(config, corpus, load_tokenizers(from.state()), /*finds_specials=*/false);
+  const PairTokenizers tokenizers = load_tokenizers(from.state());
+  std::unique_ptr<Task> task = make_shared_task(config, corpus, tokenizers, /*finds_specials=*/false);
+  require_same_encoding(corpus, *tokenizers.target);
   check_counts(from, task->data_state());
   return task;
 }

@@ -203,11 +203,8 @@ void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, cons
   const bool is_new = tokenizer == nullptr;
   const std::shared_ptr<const Tokenizer> empty =
       is_new ? make_tokenizer(config.tokenizer, "", tokenizer_options(config)) : nullptr;
-  const std::string found = unread_specials(is_new ? *empty : *tokenizer, corpus.text);
-  if (found.empty()) return;
-  to_stderr("the text contains {}, read as ordinary characters; {}\n", found,
-            is_new ? "divide documents that end with it with --document-separator"
-                   : "--special reads them as the special tokens");
+  const std::string note = note_on_unread_specials(is_new ? *empty : *tokenizer, is_new, corpus.text);
+  if (!note.empty()) print_messages({note});
 }
 
 }  // namespace maki

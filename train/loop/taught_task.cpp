@@ -12,6 +12,7 @@
 #include "data/dataset/window_batches.h"
 #include "data/io/number.h"
 #include "data/mixing/held_out_expectations.h"
+#include "data/tokenizer/special_text.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/observed_logits.h"
 #include "train/loop/score_tokens.h"
@@ -79,7 +80,7 @@ std::unique_ptr<const HeldOutExpectations> counting_teacher(const Task& task) {
   return std::make_unique<const HeldOutExpectations>(*data.tokenizer, data.train);
 }
 
-// `data` is what the task reads.
+// `data` is what the task reads, with its tokenizers.
 void require_fits(const LoadedModel& teacher, const Config& config, const CheckpointState& data) {
   const CheckpointState& its = teacher.state;
   check_predicts_next(teacher);
@@ -88,7 +89,7 @@ void require_fits(const LoadedModel& teacher, const Config& config, const Checkp
         "`model` than {}",
         teacher.path, teacher.model->kind());
   check(
-      its.tokenizer == data.tokenizer,
+      same_ids(*teacher.tokenizer, *data.tokenizers.target),
       "teacher: {} has other tokens than this run; omit the options of the tokenizer, and it has those of the teacher",
       teacher.path);
   check(its.config.block_size >= config.block_size,
@@ -229,7 +230,8 @@ void require_same_teaching(const Config& config) {
 std::unique_ptr<Task> taught(const Config& config, std::unique_ptr<Task> task) {
   require_same_teaching(config);
   Teachers teachers = load_teachers(config);
-  const CheckpointState data = task->data_state();
+  CheckpointState data = task->data_state();
+  data.tokenizers = load_tokenizers(data);
   for (const auto& teacher : teachers) require_fits(*teacher, config, data);
   require_same_values(config, teachers);
   return std::make_unique<TaughtTask>(config, std::move(task), std::move(teachers));

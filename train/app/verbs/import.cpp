@@ -5,9 +5,9 @@
 #include "data/io/number.h"
 #include "data/io/shell_quote.h"
 #include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/app/flags.h"
 #include "train/app/progress.h"
-#include "train/app/reading.h"
 #include "train/app/report.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/import_run.h"
@@ -38,7 +38,7 @@ int import_model(ImportOptions& o) {
   check_force("--out", o.out, o.force);
   OutputPath out(o.out, o.force, {o.path});
   if (!o.tokenizer.empty() && o.tokenizer != kByteTokenizer.name) {
-    for (const std::string& file : inputs_of_tokenizer(o.tokenizer)) out.inputs.push_back(file);
+    for (const std::string& file : files_of_tokenizer(o.tokenizer)) out.inputs.push_back(file);
   }
   if (!o.out.empty()) require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);

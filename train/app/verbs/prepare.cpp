@@ -48,7 +48,7 @@ PrepareOptions prepare_options(const PrepareVerbOptions& o) {
       check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
             "tokenizer_file: describes the whole tokenizer; omit {}", option);
     }
-    for (const std::string& file : inputs_of_tokenizer(o.tokenizer_file)) options.out.inputs.push_back(file);
+    for (const std::string& file : files_of_tokenizer(o.tokenizer_file)) options.out.inputs.push_back(file);
     options.tokenizer = open_tokenizer(o.tokenizer_file);
     describe_tokenizer(*options.tokenizer, config);
   }

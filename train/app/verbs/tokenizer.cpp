@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <fmt/ranges.h>
 #include <sstream>
 
@@ -15,6 +16,7 @@
 #include "data/io/number.h"
 #include "data/io/output.h"
 #include "data/io/printable.h"
+#include "data/text/text_shape.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -87,6 +89,7 @@ int train_tokenizer(const TokenizerTrainOptions& o) {
   require_file_place(out);  // before time is spent
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);
+  note_unread_specials(corpus, nullptr, config);
   const std::vector<std::string_view> texts = document_texts(corpus);
   const auto tokenizer = make_tokenizer(config.tokenizer, {texts, {}}, tokenizer_options(config));
   const std::string text = tokenizer_json(*tokenizer);
@@ -140,8 +143,7 @@ std::string read_sources(const std::vector<std::string>& files) {
   return text;
 }
 
-std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, const std::string& text, bool special) {
-  if (special) return tokenizer.encode_with_specials(text);
+std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, const std::string& text) {
   try {
     return encode_pieces(tokenizer, {text}).ids();  // on all threads
   } catch (const CorpusError&) {
@@ -149,23 +151,42 @@ std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, const std::str
   }
 }
 
+// Prints the ids of every line. Lines before one that cannot be encoded are printed, too.
+void encode_lines(const Tokenizer& tokenizer, std::string_view text) {
+  constexpr std::size_t kLinesAtOnce = 1 << 14;  // between two barriers: a megabyte or so
+  constexpr std::int64_t kLineWork = 1 << 12;    // elementary operations, of a short line
+  const std::vector<std::string_view> lines = lines_of(text);
+  std::vector<std::vector<std::int32_t>> ids(std::min(kLinesAtOnce, lines.size()));
+  std::vector<std::exception_ptr> errors(ids.size());
+  for (std::size_t begin = 0; begin < lines.size(); begin += ids.size()) {
+    const std::size_t count = std::min(ids.size(), lines.size() - begin);
+    parallel_for(static_cast<std::int64_t>(count), kLineWork, [&](std::int64_t line) {
+      const auto i = static_cast<std::size_t>(line);
+      try {
+        ids[i] = tokenizer.encode_line(lines[begin + i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      if (errors[i]) std::rethrow_exception(errors[i]);
+      print_result(fmt::format("{}\n", fmt::join(ids[i], " ")));
+    }
+  }
+}
+
 int encode(const TokenizerTextOptions& o) {
   check(!o.lines || !o.json,
         "tokenizer: --lines prints one line per line of text, and --json a single object; use one");
   if (o.threads != 0) set_threads(o.threads);
-  const auto tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
-  if (o.special) finding_specials(*tokenizer);  // throws if there are none
+  std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(o.tokenizer, o.of_sources);
+  if (o.special) tokenizer = finding_specials(*tokenizer);
   const std::string text = read_sources(o.files);
   if (o.lines) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      const auto ids = o.special ? tokenizer->encode_with_specials(line) : tokenizer->encode_line(line);
-      print_result(fmt::format("{}\n", fmt::join(ids, " ")));
-    }
+    encode_lines(*tokenizer, text);
     return 0;
   }
-  const std::vector<std::int32_t> ids = encode_text(*tokenizer, text, o.special);
+  const std::vector<std::int32_t> ids = encode_text(*tokenizer, text);
   print_result(o.json ? json_text(Json{{"bytes", text.size()}, {"tokens", ids.size()}, {"ids", ids}})
                       : fmt::format("{}\n", fmt::join(ids, " ")));
   return 0;

@@ -7,6 +7,7 @@
 #include "data/dataset/token_shards.h"
 #include "data/io/error.h"
 #include "data/io/utf8.h"
+#include "data/tokenizer/special_text.h"
 #include "data/tokenizer/unknown_characters.h"
 #include "train/run/convert/spooled_text.h"
 #include "train/run/convert/token_formats.h"
@@ -122,15 +123,24 @@ void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Pre
     for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
   }
   for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
-  prepared.tokenizer = make_tokenizer(
-      options.tokenizer_kind, {learned, Pieces(text.alphabet.begin(), text.alphabet.end())}, options.tokenizer_options);
+  Pieces characters;
+  for (const auto& [character, count] : text.alphabet) characters.push_back(character);
+  prepared.tokenizer = make_tokenizer(options.tokenizer_kind, {learned, characters}, options.tokenizer_options);
   text.mapping->release(text.text.size());
 }
 
 void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
   std::map<char32_t, std::int64_t> unknown;
-  for (const std::string& character : text.alphabet) unknown.merge(tokenizer.unknown(character));
+  for (const auto& [character, count] : text.alphabet) {
+    for (const auto& [c, times] : tokenizer.unknown(character)) unknown[c] += times * count;
+  }
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
+}
+
+void note_unread(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
+  std::string note = note_on_unread_specials(*prepared.tokenizer, /*is_new=*/options.tokenizer == nullptr, text.text);
+  if (!note.empty()) prepared.notes.push_back(std::move(note));
+  text.mapping->release(text.text.size());
 }
 
 TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
@@ -148,6 +158,7 @@ TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
 
 Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   require_token_place(options.format, options.out);  // before time is spent
+  if (options.tokenizer) require_ids_fit(options.format, options.tokenizer->vocab_size());
   check<CorpusError>(options.sources.empty() || !token_file_paths(options.sources),
                      "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
   const Normalization form =
@@ -159,6 +170,7 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   } else {
     learn_tokenizer(options, text, prepared);
   }
+  note_unread(options, text, prepared);
   const auto writer = make_token_writer(fs, options.format, options.out, *prepared.tokenizer, prepared.files);
   PartEncoder encoder(text, *prepared.tokenizer, *writer);
   TokenFileFacts facts = facts_of(text, options.val_fraction);

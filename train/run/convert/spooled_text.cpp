@@ -37,10 +37,13 @@ class Alphabet {
     collect(normalize(pending_, normalization_));
     pending_.clear();
   }
-  std::vector<std::string> characters() const {
-    std::vector<std::string> characters;
-    for (char32_t c = 0; c < seen_.size(); ++c) {
-      if (seen_[c] != 0) append_utf8(characters.emplace_back(), c);
+  std::map<std::string, std::int64_t> characters() const {
+    std::map<std::string, std::int64_t> characters;
+    for (char32_t c = 0; c < counts_.size(); ++c) {
+      if (counts_[c] == 0) continue;
+      std::string character;
+      append_utf8(character, c);
+      characters.emplace(std::move(character), counts_[c]);
     }
     return characters;
   }
@@ -50,10 +53,10 @@ class Alphabet {
     while (!text.empty()) {
       const auto byte = static_cast<unsigned char>(text[0]);
       if (byte < 0x80) {
-        seen_[byte] = 1;
+        ++counts_[byte];
         text.remove_prefix(1);
       } else {
-        seen_[next_code_point(text)] = 1;
+        ++counts_[next_code_point(text)];
       }
     }
   }
@@ -61,7 +64,7 @@ class Alphabet {
   static constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
   Normalization normalization_;
   std::string pending_;
-  std::vector<std::uint8_t> seen_ = std::vector<std::uint8_t>(kCodePoints);
+  std::vector<std::int64_t> counts_ = std::vector<std::int64_t>(kCodePoints);
 };
 
 // Writes a text to a temporary file and notes what the split of the corpus depends on.

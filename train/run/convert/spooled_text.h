@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ struct SpooledText {
   std::int64_t documents = 0;              ///< if the options say what a document is; else 0
   std::string hash;                        ///< Corpus::hash
   std::optional<double> entropy_per_char;  ///< Corpus::entropy_per_char
-  std::vector<std::string> alphabet;       ///< every character that occurs in a normalized piece, ascending
+  /// How often every character occurs in normalized pieces.
+  std::map<std::string, std::int64_t> alphabet;
   std::vector<std::string> notes;
 };
 

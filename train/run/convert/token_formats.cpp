@@ -41,26 +41,25 @@ class ForeignWriter final : public TokenWriter {
   }
 
   void append(TokenSpan ids) override {
+    std::int64_t& tokens = validation_ ? val_tokens_ : train_tokens_;
+    tokens += static_cast<std::int64_t>(ids.size());
+    check(!format_.header || tokens <= std::numeric_limits<std::int32_t>::max(),
+          "format: a file of llm.c has at most 2147483647 tokens; the {} text has {} or more; prepare it in several "
+          "parts",
+          validation_ ? "validation" : "training", tokens);
     directory_.fill([&] { append_tokens(validation_ ? val_ : train_, ids, width_); });
   }
   void begin_validation() override { validation_ = true; }
-  void commit(const TokenFileFacts& facts) override {
-    check_count("training", facts.train_tokens);
-    check_count("validation", facts.val_tokens);
+  void commit(const TokenFileFacts&) override {
     directory_.fill([&] {
-      commit(train_, facts.train_tokens);
-      commit(val_, facts.val_tokens);
+      commit(train_, train_tokens_);
+      commit(val_, val_tokens_);
     });
     directory_.commit();
   }
 
  private:
   std::size_t header_bytes() const { return format_.header ? sizeof(LlmcHeader) : 0; }
-  void check_count(const char* part, std::int64_t tokens) const {
-    check(!format_.header || tokens <= std::numeric_limits<std::int32_t>::max(),
-          "format: a file of llm.c has at most 2147483647 tokens; the {} text has {}; prepare it in several parts",
-          part, tokens);
-  }
   void commit(AtomicFile& file, std::int64_t tokens) {
     if (!format_.header) return file.commit({});
     // dev/data/data_common.py: magic number, version, number of tokens.
@@ -72,6 +71,7 @@ class ForeignWriter final : public TokenWriter {
   std::uint32_t width_;
   OutputDirectory directory_;
   AtomicFile train_, val_;
+  std::int64_t train_tokens_ = 0, val_tokens_ = 0;
   bool validation_ = false;
 };
 
@@ -92,6 +92,13 @@ void require_token_place(const std::string& format, const OutputPath& out) {
   }
 }
 
+void require_ids_fit(const std::string& format, std::int64_t vocab_size) {
+  const std::int64_t most = kTokenFormats.row(format).most_ids;
+  check(vocab_size <= most,
+        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another `format`", format,
+        most, vocab_size);
+}
+
 std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const OutputPath& out,
                                                const Tokenizer& tokenizer, std::vector<std::string>& files) {
   const TokenFormat& row = kTokenFormats.row(format);
@@ -99,9 +106,7 @@ std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string
     files.push_back(out.path);
     return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
   }
-  check(tokenizer.vocab_size() <= row.most_ids,
-        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another `format`", format,
-        row.most_ids, tokenizer.vocab_size());
+  require_ids_fit(format, tokenizer.vocab_size());
   for (const std::string_view name : kForeignFiles) files.push_back(fmt::format("{}/{}", out.path, name));
   return std::make_unique<ForeignWriter>(fs, row, out, tokenizer);
 }
