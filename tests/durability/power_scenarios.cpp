@@ -151,14 +151,16 @@ WritingCommand exporting(const std::string& format, const std::string& name) {
           [format](const OutputPath& out, FileSystem& fs) { export_model(some_model(), format, {.out = out}, fs); }};
 }
 
-// A model of llm.c is not there without its tokenizer, which is written first.
+// Weights in one file are not there without their tokenizer, which is written first.
 std::string missing_companion(const Tree& left) {
   const auto is_new = [&](const std::string& path) {
     const auto file = left.find(path);
     return file != left.end() && !file->second->starts_with("old ");
   };
-  const bool alone = is_new("model.bin") && !is_new("model.bin.maki-tokenizer");
-  return alone ? "model.bin: is there without its tokenizer" : "";
+  for (const std::string model : {"model.bin", "model.safetensors"}) {
+    if (is_new(model) && !is_new(model + ".maki-tokenizer")) return model + ": is there without its tokenizer";
+  }
+  return "";
 }
 
 // The command where nothing is, and where it replaces something, whose files begin with "old".
