@@ -19,8 +19,8 @@ struct FileOfLines {
 /// and if there are lines, each file has one.
 void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::vector<FileOfLines>& files);
 
-/// How to write lines of JSON or CSV as two columns, to follow an error message: "; from JSON lines: jq -r …". Empty
-/// for a line that looks like neither.
+/// How to write lines of JSON or CSV as two columns, to follow an error message: "; from JSON lines, …: jq -r …", with
+/// the columns that it proposes and those from which a user can choose. Empty for a line that looks like neither.
 std::string column_advice(std::string_view line, PairKind kind, const std::string& name);
 
 }  // namespace maki

@@ -42,10 +42,11 @@ namespace {
 void require_windows(const Corpus& corpus, const Dataset& data, double val_fraction, std::int64_t block_size) {
   const std::size_t all = data.train.size() + data.val.size();
   const auto require = [&](const char* side, const Tokens& tokens) {
-    check<CorpusError>(!tokens.empty() || corpus.documents.size() != 1,
-                       "{}: is one document, and documents are kept whole, so no {} text is left; make sure that the "
-                       "lines that separate documents are found, or use `val_fraction` 0",
-                       fmt::join(corpus.sources, " "), side);
+    check<CorpusError>(
+        !tokens.empty() || corpus.documents.size() != 1,
+        "{}: is one document, and documents are kept whole, so no {} text is left; name more files, or the "
+        "`document_separator` that this one has, or use `val_fraction` 0",
+        fmt::join(corpus.sources, " "), side);
     // No block is smaller than one of 1, which is also what documents of any length need.
     const bool smaller = block_size > 1;
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
@@ -55,7 +56,7 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
                        pluralize(block_size + 1, "token"), tokens.size(),
                        tokens.size() < all ? fmt::format(" of {} in total", all) : "",
                        corpus.documents.empty() ? "" : ", because documents are kept whole",
-                       smaller ? ", a smaller `block_size`" : "");
+                       smaller ? ", a model of a smaller `block_size`" : "");
   };
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);

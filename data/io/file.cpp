@@ -45,16 +45,16 @@ Descriptor open_file(const std::string& path, Thrower error) {
   return file;
 }
 
-Descriptor open_input(const std::string& path) {
-  if (path != "-") return open_file(path, throw_as<CorpusError>);
+Descriptor open_input(const std::string& path, Thrower error = throw_as<CorpusError>) {
+  if (path != "-") return open_file(path, error);
   const Descriptor::Opened copy{fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)};  // with the same position
-  return {posix_file_system(), "standard input", copy, throw_as<CorpusError>};
+  return {posix_file_system(), "standard input", copy, error};
 }
 
 }  // namespace
 
 std::string read_file(const std::string& path, Thrower error, std::size_t most) {
-  Descriptor file = open_file(path, error);
+  Descriptor file = open_input(path, error);
   std::string bytes;
   append_all(file, bytes, error, most);
   return bytes;

@@ -15,8 +15,9 @@ namespace maki {
 /// A callback that receives the bytes of a file in consecutive parts; a part is valid only during the call.
 using ByteSink = std::function<void(std::string_view)>;
 
-/// Reads all bytes of a regular file or a named pipe; blocks until a pipe is closed. Throws an error of the given type,
-/// otherwise CorpusError, if the path is anything else, cannot be opened or read, or has more than `most` bytes.
+/// Reads all bytes of a regular file or a named pipe, or if the path is "-" of standard input; blocks until a pipe is
+/// closed. Throws an error of the given type, otherwise CorpusError, if the path is anything else, cannot be opened or
+/// read, or has more than `most` bytes.
 std::string read_file(const std::string& path, Thrower error = throw_as<CorpusError>, std::size_t most = SIZE_MAX);
 /// All bytes of a regular file. Throws an error of the given type, otherwise CheckpointError, if it is anything else (a
 /// pipe is not waited for), cannot be read or has more than `most` bytes.

@@ -73,6 +73,12 @@ std::string with_separators(std::int64_t number) {
   return text;
 }
 
+std::string milliseconds_text(double seconds) {
+  constexpr double kFourDigits = 999.5;  // from here on, three digits would be written with an exponent
+  const double number = 1e3 * seconds;
+  return number < kFourDigits ? fmt::format("{:.3g} ms", number) : with_separators(std::llround(number)) + " ms";
+}
+
 std::string pluralize(std::int64_t number, const std::string& noun) {
   return fmt::format("{} {}{}", with_separators(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }

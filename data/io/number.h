@@ -21,6 +21,8 @@ double parse_number(std::string_view name, std::string_view text, double low, do
 std::string short_number(double number);
 /// A number with thousands separators: "1,115,394".
 std::string with_separators(std::int64_t number);
+/// A time for display, in milliseconds of three digits or more: "2.76 ms", "84,375 ms".
+std::string milliseconds_text(double seconds);
 /// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps". The plural ends in s, and after
 /// "ch" in es.
 std::string pluralize(std::int64_t number, const std::string& noun);

@@ -148,6 +148,8 @@ bool is_standard_output(const std::string& path) {
 }
 
 OutputPlace require_file_place(const OutputPath& out, Streams streams) {
+  check(out.path != "-",
+        "-: is no name of a file to write; name /dev/stdout for the standard output, or ./- for a file");
   OutputPlace place{.path = out.path, .force = out.force, .mode = {}};
   const std::optional<Status> status = look_up(place.path);
   check(status || !out.path.ends_with('/'), "{}: is the name of a directory; name a file", out.path);
@@ -169,6 +171,7 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams) {
 }
 
 OutputPlace require_directory_place(const OutputPath& out) {
+  check(out.path != "-", "-: is no name of a directory to write; choose another name, or ./-");
   OutputPlace place{.path = out.path, .force = out.force, .mode = {}};
   while (place.path.size() > 1 && place.path.ends_with('/')) place.path.pop_back();
   const std::optional<Status> status = look_up(place.path);

@@ -47,12 +47,12 @@ bool is_standard_output(const std::string& path);
 
 /// Throws Error unless the path is free for a file: nothing is there; or a regular file that is not an input, if
 /// `force` is set; or a device, a pipe, or the file that is the standard output, if `streams` allows it. A symbolic
-/// link counts as the file to which it leads, and one that leads nowhere is refused, as is a name that ends with a
-/// slash. Throws CheckpointError if the system cannot tell.
+/// link counts as the file to which it leads, and one that leads nowhere is refused, as are - and a name that ends with
+/// a slash. Throws CheckpointError if the system cannot tell.
 OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams::accepted);
-/// Throws Error unless the path is free for a directory: nothing is there, or an empty directory that is not the
-/// current one, or with `force` one that neither is an input nor contains one. Whether what it contains may be replaced
-/// is decided by OutputDirectory::commit().
+/// Throws Error for -, and unless the path is free for a directory: nothing is there, or an empty directory that is not
+/// the current one, or with `force` one that neither is an input nor contains one. Whether what it contains may be
+/// replaced is decided by OutputDirectory::commit().
 OutputPlace require_directory_place(const OutputPath& out);
 
 /// Writes a file with the concatenation of the pieces, under an unused name in the same directory, and renames it when

@@ -29,7 +29,7 @@ struct FileKind {
   bool binary;
 };
 constexpr std::string_view kName = "name a file of text";
-constexpr std::string_view kConvert = "convert it, for example with: pandoc --to plain {0} > TEXT";
+constexpr std::string_view kConvert = "convert it, for example with: pandoc --to plain {0} > {0}.txt";
 constexpr FileKind kOtherFiles[] = {
     {"%PDF-", "", "a PDF document", "extract its text with: pdftotext {0}", true},
     {"PK\x03\x04", "[Content_Types].xml", "an office document", kConvert, true},

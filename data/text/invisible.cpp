@@ -26,9 +26,9 @@ void InvisibleCharacters::describe(std::vector<std::string>& notes, bool lines, 
   if (marks_ > 0)
     notes.push_back(fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks_, texts_));
   if (ends_ == 0 || lines) return;
-  const std::string remove = encoding.empty()
-                                 ? "tr -d '\\r' < FILE > TEXT"
-                                 : fmt::format("iconv -f {} -t UTF-8 FILE | tr -d '\\r' > TEXT", shell_quote(encoding));
+  const std::string remove =
+      encoding.empty() ? "tr -d '\\r' < FILE > FILE.new"
+                       : fmt::format("iconv -f {} -t UTF-8 FILE | tr -d '\\r' > FILE.new", shell_quote(encoding));
   notes.push_back(
       fmt::format("{} lines end with CR and LF, and both are part of the text; to remove every CR: {}", ends_, remove));
 }

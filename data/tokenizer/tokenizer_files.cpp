@@ -106,6 +106,7 @@ std::unique_ptr<Tokenizer> read_folder(const fs::path& folder) {
 }  // namespace
 
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
+  check<CorpusError>(path != "-", "-: a tokenizer cannot be read from the standard input; name its file");
   try {
     return is_directory(path) ? read_folder(path) : read_one_file(path);
   } catch (const CorpusError& error) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tests/cli/require_refused.h"
+#include "tests/train/container_file.h"
 
 using namespace maki::tests;
 
@@ -101,6 +102,35 @@ TEST_CASE("a damaged newest checkpoint is reported and the one before it is used
   REQUIRE(resumed.exit_code == 0);
   REQUIRE(resumed.err.find("step-00000060.maki") != std::string::npos);
   REQUIRE(read_text(checkpoint(run, 60)) == expected);
+  std::filesystem::resize_file(checkpoint(run, 60), 1000);
+  const std::string said = require_ok(run_maki({"train", "--resume", run, "--max-steps", "60", "--quiet"})).err;
+  REQUIRE(contains(said, "falling back to the previous checkpoint"));
+  REQUIRE_FALSE(contains(said, "resuming after step"));
+}
+
+TEST_CASE("damage anywhere in the best checkpoint is reported and another one is used, unless it was chosen") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "40"} + kSmall));
+  folder.write("run/checkpoints/best", "step-00000020.maki 20 1.5\n");
+  const std::string best = checkpoint(run, 20);
+  for (const char* const section : {"config", "tensors", "values"}) {
+    const std::string bytes = with_damage(best, section), intact = read_text(best);
+    write_bytes(best, bytes);
+    for (const Arguments& verb :
+         {Arguments{"generate", run, "--max-tokens", "1"}, Arguments{"eval", run},
+          Arguments{"export", run, "--format", "safetensors", "--force", "--out", folder / "out.safetensors"},
+          Arguments{"report", run, "--force", "--out", folder / "out.html"},
+          Arguments{"train", corpus, "--init-from", run, "--max-steps", "1", "--out", folder / section},
+          Arguments{"train", corpus, "--teacher", run, "--max-steps", "1", "--out", folder / section + "-taught"} +
+              kSmall}) {
+      INFO(section << ", " << verb.front());
+      REQUIRE(contains(require_ok(run_maki(verb)).err, best));
+    }
+    for (const Arguments& verb : {Arguments{"generate", run, "--checkpoint", "best"}, Arguments{"generate", best}})
+      require_refused(run_maki(verb), 4, {best});
+    write_bytes(best, intact);
+  }
 }
 
 TEST_CASE("a full disk stops the run with exit 4 and leaves the last good checkpoint") {

@@ -116,7 +116,12 @@ TEST_CASE("paths that lead nowhere: an error message of maki, and the exit code 
   require_refused(run_maki({"train", corpus, "--config", below_a_file}), 2, {below_a_file});
   require_refused(run_maki({"train", corpus, "--config", folder / "run"}), 2, {"is a directory"});
   require_refused(run_maki({"train", "--resume", below_a_file}), 2, {below_a_file});
-  require_refused(run_maki({"train", corpus, "--out", below_a_file}), 4, {below_a_file});
+  require_refused(run_maki({"train", corpus, "--out", below_a_file}), 2,
+                  {below_a_file, corpus + " is not a directory"});
+  // Before the text is looked for.
+  std::filesystem::create_symlink("nothing", folder / "dangling");
+  for (const std::string& out : {corpus, folder / "dangling", folder / "dangling/run", std::string("-")})
+    require_refused(run_maki({"train", folder / "missing.txt", "--out", out}), 2, {out, "choose another --out"});
   std::filesystem::create_directory(folder / "closed");
   if (geteuid() != 0) {
     std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);

@@ -99,6 +99,26 @@ TEST_CASE("no verb replaces what it reads, whatever the name, and what is there 
     REQUIRE_FALSE(entry.path().string().ends_with(".tmp"));
 }
 
+TEST_CASE("- is no name to write to, and stands for standard input where a prompt is read") {
+  const Outputs outputs;
+  for (const Writer& writer : outputs.writers()) {
+    INFO(writer.name);
+    require_refused(Outputs::write(writer, "-", true), 2, {"-: is no name", "./-"});
+    if (!writer.directory) require_refused(Outputs::write(writer, "-"), 2, {"/dev/stdout"});
+  }
+  const std::string run = outputs.folder / "run";
+  require_refused(run_maki({"report", run, "--out", "-"}), 2, {"/dev/stdout"});
+  require_refused(run_maki({"tokenizer", "encode", "-", run}), 3, {"-: a tokenizer cannot be read"});
+  const auto generated = [&](const Arguments& more, const std::string& input) {
+    return require_ok(run_maki(Arguments{"generate", run, "--max-tokens", "0"} + more, {.input = input})).out;
+  };
+  REQUIRE(generated({"--prompt-file", "-"}, "the maki") == "the maki");
+  REQUIRE(generated({"--prompts", "-"}, "the\nmaki\n") ==
+          generated({"--prompts", outputs.folder.write("prompts", "the\nmaki\n")}, ""));
+  require_refused(run_maki({"train", "@stories:3000", "--out", outputs.folder / "t", "--config", "-"}), 2,
+                  {"config: "});
+}
+
 TEST_CASE("no verb replaces a pipe, and those that write one file from its beginning to its end write to it") {
   const Outputs outputs;
   const std::string pipe = outputs.folder / "pipe";

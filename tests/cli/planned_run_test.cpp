@@ -174,6 +174,9 @@ TEST_CASE("a plan for several ranks shows what each of them has, and how many pa
                              !ContainsSubstring("n-gram tables"));
   REQUIRE_THAT(require_ok(run_maki(plan + Arguments{"--ranks", "2", "--ngram-orders", "2"})).out,
                ContainsSubstring("The rows of n-gram tables, which ranks send as well, are not counted.\n"));
+  // Each rank counts.
+  REQUIRE_THAT(require_ok(run_maki(plan + Arguments{"--ranks", "2", "--teacher", "@counts"})).out,
+               ContainsSubstring("memory of each of 2 ranks: ") && ContainsSubstring("counts that teach"));
   require_refused(run_maki(plan + Arguments{"--latency", "3"}), 2, {"--latency: ", "--ranks"});
   for (const Arguments& wrong : {Arguments{"--ranks", "0"},
                                  {"--ranks", "65537"},

@@ -36,7 +36,7 @@ class InputPipe {
     if (path.empty()) return;
     if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("cannot create a pipe");
     descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (write(descriptor_, input.data(), input.size()) < 0) throw std::runtime_error("cannot write to the pipe");
+    if (::write(descriptor_, input.data(), input.size()) < 0) throw std::runtime_error("cannot write to the pipe");
   }
   ~InputPipe() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -76,7 +76,7 @@ class Terminal {
 
   std::string path() const { return ptsname(master_); }
   void type(const std::string& keys) const {
-    if (write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("cannot write to the terminal");
+    if (::write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("cannot write to the terminal");
   }
   /// Reads what is written to the terminal until every process has closed it.
   std::string read_to_end() {

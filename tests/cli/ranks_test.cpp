@@ -61,12 +61,14 @@ RunOptions on_ranks(int size, const std::string& first = "") {
   return options;
 }
 
-// As if this process were rank 0 of two.
-RunOptions like_rank_0() {
+// As if this process were this rank of two.
+RunOptions like_rank(int rank) {
   RunOptions options;
-  options.environment = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"};
+  options.environment = {fmt::format("OMPI_COMM_WORLD_RANK={}", rank),
+                         fmt::format("OMPI_COMM_WORLD_LOCAL_RANK={}", rank), "OMPI_COMM_WORLD_SIZE=2"};
   return options;
 }
+RunOptions like_rank_0() { return like_rank(0); }
 
 int count_of(const std::string& part, const std::string& text) {
   int count = 0;
@@ -129,6 +131,23 @@ TEST_CASE("ranks: any number of them writes the files of one process") {
               (size == 5 && micro_batches == std::string("2")));
     }
   }
+}
+
+TEST_CASE("ranks: what a file says about a step holds as an option does") {
+  if (!has_mpi()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments options = without("--batch-size", without("--grad-accum", kSmall));
+  const auto of_file = [&](const std::string& name, const std::string& text) {
+    const std::string file = folder.write(name + ".toml", text), run = folder / name;
+    require_ok(run_maki(new_run(corpus, run, options + Arguments{"--config", file}), on_ranks(2)));
+    return read_text(run + "/config.toml");
+  };
+  // 1 is the default as well.
+  REQUIRE_THAT(of_file("both", "grad_accum = 1\nbatch_size = 5\n"),
+               ContainsSubstring("\ngrad_accum = 1 ") && ContainsSubstring("\nbatch_size = 5 "));
+  REQUIRE_THAT(of_file("size", "batch_size = 5\n"),
+               ContainsSubstring("\ngrad_accum = 2 ") && ContainsSubstring("\nbatch_size = 5 "));
 }
 
 TEST_CASE("ranks: a taught run has the files of one process, new and resumed") {
@@ -313,7 +332,6 @@ TEST_CASE("ranks: an error is told once, by rank 0, and ends all with its exit c
   refused({"train", corpus, "--outt", run}, 2, {"--outt", "--out"});
   refused({"train", corpus, "--rank-timeout", "0"}, 2, {"rank_timeout", "0.1"});
   refused({"train", folder / "absent.txt", "--out", run}, 3, {"absent.txt", "cannot be opened"});
-  refused({"generate", run}, 2, {"generate", "one process", "2 were started"});
   REQUIRE_FALSE(std::filesystem::exists(run));
   const Finished diverged =
       run_maki(new_run(corpus, run,
@@ -370,9 +388,12 @@ TEST_CASE("ranks: what no team can do is refused in a sentence") {
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   require_refused(run_maki({"train", corpus, "--out", run, "--rank-timeout", "5", "--max-steps", "1"}), 2,
                   {"rank_timeout", "mpirun"});
-  for (const char* const verb : {"plan", "generate", "eval", "inspect", "report"})
-    require_refused(run_maki({verb, corpus}, like_rank_0()), 2, {verb, "one process", "2 were started"});
-  require_refused(run_maki({"bench", "gemm", "64x64x64"}, like_rank_0()), 2, {"bench gemm", "one process"});
+  for (const int rank : {0, 1}) {  // each says of its own command what is wrong
+    for (const char* const verb : {"plan", "generate", "eval", "inspect", "report"})
+      require_refused(run_maki({verb, corpus}, like_rank(rank)), 2, {verb, "one process", "2 were started"});
+    require_refused(run_maki({"bench", "gemm", "64x64x64"}, like_rank(rank)), 2, {"bench gemm", "one process"});
+    require_refused(run_maki({"evall"}, like_rank(rank)), 2, {"evall", "eval"});
+  }
   REQUIRE(run_maki({"--version"}, like_rank_0()).exit_code == 0);
   REQUIRE(run_maki({"generate", "--help"}, like_rank_0()).exit_code == 0);
   // The module that has the MPI library lies beside the program.

@@ -55,6 +55,16 @@ TEST_CASE("how to read another text otherwise is said in options that exist") {
   REQUIRE_THAT(require_ok(run_maki({"eval", run, other})).err,
                ContainsSubstring("with documents = true; to read it otherwise: --no-documents\n"));
   REQUIRE(require_ok(run_maki({"eval", run, other, "--no-documents"})).err.find("is read as") == std::string::npos);
+
+  const std::string chosen = folder / "chosen", more = folder / "more";
+  require_ok(run_maki(Arguments{"train", folder / "texts", "--include", "*.txt", "--exclude", "c.*", "--max-steps", "1",
+                                "--out", chosen} +
+                      kSmall));
+  for (const char* const name : {"more/a.txt", "more/b.md", "more/c.txt"}) folder.write(name, part);
+  REQUIRE_THAT(require_ok(run_maki({"eval", chosen, more})).err,
+               ContainsSubstring("to read it otherwise: --include '*' --exclude '.*'\n"));
+  REQUIRE(measured({chosen, more, "--include", "*", "--exclude", ".*"}).at("targets") >
+          2 * measured({chosen, more}).at("targets").get<int>());
 }
 
 TEST_CASE("eval of the text of a run that has changed says that it is not the text") {

@@ -9,6 +9,7 @@
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/trained_run.h"
+#include "tests/train/container_file.h"
 #include "train/app/serve/completion_answer.h"
 #include "train/app/serve/engine.h"
 
@@ -396,14 +397,17 @@ TEST_CASE("errors begin with the field of the request that they are about, and n
 TEST_CASE("another checkpoint answers for a damaged one, of which stderr tells once", "[serve_test]") {
   const TrainedRun run;
   const std::int64_t best = maki::RunDirectory(run.path).best().value().step;
-  write_bytes(checkpoint(run.path, static_cast<int>(best)), "damaged");
-  const Finished ended = serve({run.path}, [&](int port, const std::string&) {
-    for (int i = 0; i < 2; ++i)
-      REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).json().at("step") != best);
-  });
-  const std::string note = "using another checkpoint";
-  REQUIRE_THAT(ended.err, ContainsSubstring(note));
-  REQUIRE(ended.err.find(note) == ended.err.rfind(note));
+  const std::string file = checkpoint(run.path, static_cast<int>(best));
+  for (const std::string& bytes : {with_damage(file, "values"), with_damage(file, "tensors"), std::string("damaged")}) {
+    write_bytes(file, bytes);
+    const Finished ended = serve({run.path}, [&](int port, const std::string&) {
+      for (int i = 0; i < 2; ++i)
+        REQUIRE(complete(port, {{"model", "run"}, {"max_tokens", 1}}).json().at("step") != best);
+    });
+    const std::string note = "using another checkpoint";
+    REQUIRE_THAT(ended.err, ContainsSubstring(note));
+    REQUIRE(ended.err.find(note) == ended.err.rfind(note));
+  }
 }
 
 TEST_CASE("a run that was deleted while it is served is no longer listed", "[serve_test]") {

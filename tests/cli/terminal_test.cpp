@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/catch.h"
+#include "tests/cli/require_refused.h"
 #include "tests/cli/screen.h"
 #include "tests/cli/small_run.h"
 
@@ -56,6 +57,24 @@ TEST_CASE("a reader that closes the pipe ends the program without a message") {
     REQUIRE(finished.exit_code == 141);
     REQUIRE(finished.err.find("maki: ") == std::string::npos);
   }
+}
+
+TEST_CASE("a result that finds standard output closed is exit 4, and no file gets what was printed") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  RunOptions no_output{.before_program = [] { close(STDOUT_FILENO); }};
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall, no_output));
+  for (const Arguments& verb :
+       {Arguments{"generate", run, "--max-tokens", "10"}, Arguments{"inspect", run}, Arguments{"eval", run},
+        Arguments{"tokenizer", "encode", run, corpus}, Arguments{"--help"}, Arguments{"--version"}})
+    require_refused(run_maki(verb, no_output), 4, {"cannot write to standard output: "});
+  REQUIRE(read_text(corpus) == small_text());
+  const RunOptions nothing{.before_program = [] {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+  }};
+  REQUIRE(run_maki({"eval", run}, nothing).exit_code == 4);
+  REQUIRE(run_maki({"generate", run, "-"}, nothing).exit_code == 3);  // neither is there an input
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "4"}, nothing));
 }
 
 TEST_CASE("progress stays in place on a terminal of any width: one bar, its facts and the curve remain at the end") {

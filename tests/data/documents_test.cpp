@@ -75,9 +75,11 @@ TEST_CASE("a corpus without the separator is said to be one document per file") 
           Documents{
               "no line is the separator ===, so every file is one document; a separator must stand alone on its line"});
   REQUIRE(load_corpus({path, folder.write("u", "a\n===\nb")}, options).notes.empty());
-  require_refused([&] { make_dataset(load_corpus({path}, options), 0.1, 4, "char"); },
-                  {"is one document", "no validation text is left", "`val_fraction` 0"});
-  require_refused([&] { make_dataset(load_corpus({path}), 0, 400, "char"); }, {"it has 19; use more text"});
+  require_refused(
+      [&] { make_dataset(load_corpus({path}, options), 0.1, 4, "char"); },
+      {"is one document", "no validation text is left", "name more files", "`document_separator`", "`val_fraction` 0"});
+  require_refused([&] { make_dataset(load_corpus({path}), 0, 400, "char"); },
+                  {"it has 19; use more text, a model of a smaller `block_size` or another"});
 }
 
 TEST_CASE("lines that are not JSON objects with the field are refused by their number") {

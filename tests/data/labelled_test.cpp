@@ -90,7 +90,8 @@ TEST_CASE("a header, swapped columns, and labels that differ in spaces alone are
   REQUIRE(message_of("text\tgood\n" + kReviews, options).empty());  // the label occurs elsewhere
   std::string swapped;
   for (int i = 0; i < 50; ++i) swapped += (i % 2 == 0 ? "good\tline " : "bad\tline ") + std::to_string(i % 49) + "\n";
-  REQUIRE_THAT(message_of(swapped, options), ContainsSubstring("they seem to be swapped"));
+  REQUIRE_THAT(message_of(swapped, options), ContainsSubstring("they seem to be swapped") &&
+                                                 ContainsSubstring("{print $2, $1}' reviews.tsv > reviews.tsv.new"));
   for (const char* const again : {"good ", " good", "  good "}) {
     REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\nnice\t" + std::string(again) + "\n", options),
                  ContainsSubstring("there are several of \"good\"; remove the spaces"));

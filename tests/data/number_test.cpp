@@ -30,6 +30,13 @@ TEST_CASE("a number beyond its range is told the range, however many digits it h
   REQUIRE(parse_integer("steps", "10", 0, 10) == 10);
 }
 
+TEST_CASE("milliseconds are never written with an exponent") {
+  REQUIRE(milliseconds_text(0.002756) == "2.76 ms");
+  REQUIRE(milliseconds_text(0.9994) == "999 ms");
+  REQUIRE(milliseconds_text(0.9996) == "1,000 ms");
+  REQUIRE(milliseconds_text(84.375) == "84,375 ms");
+}
+
 TEST_CASE("thousands are separated by commas, and nouns agree with their number") {
   REQUIRE(with_separators(0) == "0");
   REQUIRE(with_separators(999) == "999");

@@ -96,7 +96,7 @@ TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and 
   for (const std::string mark : {"", "\uFEFF"}) {
     INFO(mark.size());
     require_refused([&] { pairs_in({mark + "Source\ttarget\na\tx\n"}); },
-                    {"first.txt: line 1 reads like a header (Source, target)", "tail -n +2"});
+                    {"first.txt: line 1 reads like a header (Source, target)", "tail -n +2 first.txt > first.txt.new"});
     require_refused(
         [&] {
           pairs_in({mark + "source\na\n", mark + "target\nx\n"});
@@ -107,9 +107,29 @@ TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and 
     REQUIRE(pairs_in({mark + "text\tTexto\na\tx\n"}).size() == 2);
     require_refused([&] { pairs_in({mark + "{\"source\": \"a\"}\n"}); }, {"line 1", "0 tabs", "jq -r", ".source"});
   }
-  Corpus csv = pair_corpus({"a,x\nb,y\n"});
-  csv.files = {"pairs.csv"};
-  require_refused([&] { read_pairs(csv, PairKind::labels); }, {"pairs.csv: line 1", "its label", "from CSV: python3"});
+}
+
+TEST_CASE("what turns JSON lines or CSV into columns says which columns it takes, and writes another file") {
+  const auto refused = [](const std::string& text, const std::string& name, PairKind kind,
+                          const std::vector<std::string>& words) {
+    Corpus corpus = pair_corpus({text});
+    corpus.files = {name};
+    require_refused([&] { read_pairs(corpus, kind); }, words);
+  };
+  refused(
+      "a,x\nb,y\n", "my pairs.csv", PairKind::translation,
+      {"my pairs.csv: line 1", "from CSV, if the source and its target are columns 0 and 1, counted from 0 (of a,x;",
+       "print(row[0], row[1], sep='\\t')", "< 'my pairs.csv' > 'my pairs.csv'.new"});
+  refused("id,\"Text\",label\n1,fine,good\n", "rows.csv", PairKind::labels,
+          {"if the text and its label are columns 1 and 2, counted from 0 (of id,\"Text\",label;", "row[1], row[2]"});
+  refused("id,stars\n1,2\n", "rows.csv", PairKind::labels, {"columns 0 and 1", "row[0], row[1]"});
+  refused(R"({"id": 1, "review": "fine", "tag": "good"})", "rows", PairKind::labels,
+          {"if the text and its label are review and tag (of id, review, tag; else name others)",
+           "jq -r '[.review, .tag] | @tsv' rows > rows.new"});
+  refused(R"({"en": "a", "1st": 1, "a b": 2, "it's": 3, "de": "b"})", "rows", PairKind::translation,
+          {"source and its target are en and de (of en, de;", "'[.en, .de] | @tsv'"});
+  for (const char* const line : {"{", R"({"one": 1})"})
+    refused(line, "rows", PairKind::labels, {"'[.text, .label] | @tsv'"});
 }
 
 TEST_CASE("a header is found in each of several files, of which all may have the same") {

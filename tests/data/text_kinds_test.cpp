@@ -88,7 +88,7 @@ TEST_CASE("line ends of Windows are mentioned only where they are read, with a c
                ContainsSubstring("2 lines end with CR and LF") && ContainsSubstring("tr -d '\\r'"));
   REQUIRE(notes_on("a\tb\r\nc\td\r\n", "a", {.lines = true}).empty());
   REQUIRE_THAT(notes_on(std::string("a\0\r\0\n\0", 6), "a", {.encoding = "UTF-16LE"}).at(0),
-               ContainsSubstring("iconv -f UTF-16LE -t UTF-8 FILE | tr -d '\\r' > TEXT"));
+               ContainsSubstring("iconv -f UTF-16LE -t UTF-8 FILE | tr -d '\\r' > FILE.new"));
 }
 
 TEST_CASE("nanoGPT's meta.pkl is a character tokenizer, and nothing but its tables is read") {

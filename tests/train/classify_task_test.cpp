@@ -1,6 +1,8 @@
 // The batches and measurements of classifiers, and what their checkpoints store.
 #include "train/loop/classify_task.h"
 
+#include <fmt/format.h>
+
 #include "data/io/error.h"
 #include "nn/models/encoder.h"
 #include "tests/catch.h"
@@ -64,6 +66,23 @@ nlohmann::ordered_json measured(const ClassifyTask& task, const Model& model) {
 }
 
 }  // namespace
+
+TEST_CASE("what is said of the text names labels of which there is nearly one for each text") {
+  const Config config = small_classifier();
+  const auto said = [&](int texts, int labels) {
+    Corpus corpus;
+    for (int i = 0; i < texts; ++i) corpus.text += fmt::format("text {}\tlabel {}\n", i, i % labels);
+    corpus.sources = {"corpus"};
+    return ClassifyTask(config, std::make_shared<const LabelledDataset>(make_labelled_dataset(
+                                    corpus, {.val_fraction = 0.1, .max_tokens = config.block_size})))
+        .describe_data();
+  };
+  REQUIRE_THAT(said(20, 4), ContainsSubstring("; 4 labels; "));
+  REQUIRE_THAT(said(20, 14), ContainsSubstring("; 14 labels; "));
+  REQUIRE_THAT(said(20, 15),
+               ContainsSubstring("; 15 labels for 20 texts, so what follows the tabs may be no labels; "));
+  REQUIRE_THAT(said(9, 9), ContainsSubstring("; 9 labels; "));
+}
 
 TEST_CASE("a batch has the texts, padded and masked, and a class for each") {
   const Config config = small_classifier();
@@ -184,6 +203,16 @@ TEST_CASE("the accuracy of an evaluation is that of the texts that it covers") {
   REQUIRE(trainer.evaluate({}, /*whole=*/true)->val_accuracy == share(0, 3));
   REQUIRE(trainer.evaluate()->val_accuracy == share(1, 2));  // the middle one
   REQUIRE_FALSE(accuracy(trainer.model(), task, 0, [] { return true; }));
+  // Whenever a stop is requested, also among the answers, there is no evaluation.
+  for (const bool whole : {false, true}) {
+    int asked = 0;
+    REQUIRE(trainer.evaluate([&] { return ++asked < 0; }, whole)->val_accuracy);
+    for (int last = 1; last <= asked; ++last) {
+      int now = 0;
+      INFO("stopped at " << last << " of " << asked);
+      REQUIRE_FALSE(trainer.evaluate([&] { return ++now >= last; }, whole));
+    }
+  }
 }
 
 TEST_CASE("a checkpoint stores the labels, and damaged ones are detected") {

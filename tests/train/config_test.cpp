@@ -327,7 +327,8 @@ TEST_CASE("the rules between fields") {
     return error_message<Error>([&] { validate(config); });
   };
   REQUIRE(said([](Config&) {}).empty());
-  REQUIRE(contains(said([](Config& c) { c.learning_rate = 0.00005; }), "min_lr: must not exceed learning_rate"));
+  REQUIRE(contains(said([](Config& c) { c.learning_rate = 0.00005; }),
+                   "min_lr: must not exceed learning_rate; got 0.0001 and 5e-05; lower `min_lr` as well"));
   REQUIRE(said([](Config& c) {
             c.schedule = "constant";  // which has no end to reach
             c.learning_rate = 0.00005;

@@ -11,7 +11,9 @@ using namespace maki::tests;
 
 TEST_CASE("an integer literal is accepted for a decimal field, a decimal one is not for an integer field") {
   Config config;
-  apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
+  const auto keys =
+      apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
+  REQUIRE(keys == std::vector<std::string>{"bias", "learning_rate", "min_lr", "schedule", "seed"});
   REQUIRE(config.learning_rate == 1);
   REQUIRE(config.bias);
   REQUIRE(config.schedule == "linear");

@@ -41,9 +41,9 @@ TEST_CASE("the time of a run is estimated from its second and third step, and mo
   REQUIRE(said_of_steps(5, {9, 0.25, 0.75}, PlannedRun{}).empty());
   // 1,024 steps of 84.375 s are a day.
   REQUIRE(said_of_steps(1027, {500, 84.375, 84.375}) ==
-          "time   8.44e+04 ms per step: about 24h 00m for the remaining 1,024 steps\n");
+          "time   84,375 ms per step: about 24h 00m for the remaining 1,024 steps\n");
   REQUIRE(said_of_steps(1027, {500, 84.375, 84.5}) ==
-          "time   8.44e+04 ms per step: about 24h 01m for the remaining 1,024 steps\n"
+          "time   84,438 ms per step: about 24h 01m for the remaining 1,024 steps\n"
           "warning: this run will take more than a day; lower --max-steps or use a smaller model; Ctrl-C stops it at "
           "any time, and it can be resumed\n");
 }
@@ -121,6 +121,10 @@ TEST_CASE("an evaluation is said with what it covers, how good it could be, and 
   report.sampled_val_share = 0.125;
   REQUIRE(evaluated(report, false) ==
           "step 20: training loss 1.5000, validation 1.7500 on the whole text, 1.6250 on 12.5% of the text\n");
+  report.val_accuracy = 0.625;  // of the same data as the validation loss
+  REQUIRE(evaluated(report, true) ==
+          "step 20: training loss 1.5000, validation 1.7500 on the whole text, 1.6250 on 12.5% of the text, accuracy "
+          "62.5% on the whole text, the best so far\n");
   report = {.step = 0, .train_loss = 1.5, .val_loss = 1.75};
   REQUIRE(evaluated(report, true) == "step 0: training loss 1.5000, validation 1.7500\n");  // nothing is trained
 }
@@ -182,6 +186,12 @@ TEST_CASE("the end of a run is said with its best checkpoint, and how that compa
                                        "best validation loss 2.2500, 0.5625 per character, at step 80\n"
                                        "the model is 0.2500 above counting alone (2.0000): an n-gram count predicts "
                                        "this text at least as well\n");
+  // The loss of a sample says nothing about the loss of the whole text.
+  REQUIRE(ended(80, 1.5, 0.25, 2) ==
+          counted + done +
+              "best validation loss 1.5000 on 25% of the text, 0.3750 per character, at step 80\n"
+              "not compared with counting alone, which has 2.0000 on the whole text; maki eval 'my run' measures the "
+              "model on it\n");
   for (const double equal : {2.0, 2.00004, 1.99996})
     REQUIRE(ended(80, equal, 1, 2).ends_with("the model is as good as counting alone (2.0000)\n"));
 }

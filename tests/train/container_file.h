@@ -31,6 +31,16 @@ inline std::string small(const TemporaryFolder& folder) {
   return write(folder, {{"one", "first"}, {"two", std::string(70, 'b')}});
 }
 
+// The bytes of a container of which one in the middle of this section has changed.
+inline std::string with_damage(const std::string& path, std::string_view section) {
+  std::string bytes = read_bytes(path);
+  const ContainerReader file(path);
+  for (const ContainerReader::Entry& entry : file.entries()) {
+    if (entry.name == section) bytes.at(entry.offset + entry.length / 2) ^= 1;
+  }
+  return bytes;
+}
+
 // The message with which a reader of the whole container rejects these bytes; empty if it accepts them.
 inline std::string refusal(const TemporaryFolder& folder, const std::string& bytes) {
   const std::string path = folder / "tried.maki";

@@ -101,6 +101,20 @@ TEST_CASE("the lines to compare with stand at their losses and are named, also w
   }
 }
 
+TEST_CASE("counting is named with the part of the text that it covers where evaluations cover another") {
+  RunHistory history = falling(200);
+  history.on_counting({.order = 3, .val_loss = 2, .nats_per_character = 2, .val_share = 0.5});
+  const auto rows_with = [&](std::size_t columns, const std::string& text) {
+    return row_with(drawn(history, {.columns = columns, .rows = 10, .utf8 = true}), text) < 10;
+  };
+  REQUIRE(rows_with(79, "counting, 50% of text 2.00"));
+  REQUIRE_FALSE(rows_with(50, "counting"));
+  history.on_counting({.order = 3, .val_loss = 2, .nats_per_character = 2});
+  REQUIRE(rows_with(79, "counting alone 2.00"));
+  history.on_eval({.step = 1900, .train_loss = 1, .val_loss = 1.5, .val_share = 0.5}, false);
+  REQUIRE(rows_with(79, "counting, whole text 2.00"));
+}
+
 TEST_CASE("the beginning of a run does not flatten the rest, and a constant loss is a line in the middle") {
   const std::vector<std::string> lines = drawn(falling(1000), {.columns = 60, .rows = 8, .utf8 = false});
   REQUIRE(std::stod(lines[0]) < 3.5);

@@ -203,6 +203,16 @@ TEST_CASE("too little memory is an error that names what lowers the largest part
                       ContainsSubstring(fmt::format("lower --n-embd (now {})", config.n_embd)));
 }
 
+TEST_CASE("too little memory for counts that teach advises to omit them") {
+  constexpr std::int64_t kTooMuch = std::int64_t{1} << 60;
+  MemoryNeed counting, counts;
+  counting.counting = counts.counts = kTooMuch;
+  REQUIRE_THROWS_WITH(require_memory({}, counting, /*force=*/false),
+                      ContainsSubstring("omit the teacher @counts, or lower --threads (now "));
+  REQUIRE_THROWS_WITH(require_memory({}, counts, /*force=*/false),
+                      ContainsSubstring("available; omit the teacher @counts, or try it with --force"));
+}
+
 TEST_CASE("too little memory is a warning with --force, and enough memory is not mentioned") {
   MemoryNeed need;
   need.values = std::int64_t{1} << 60;
@@ -238,6 +248,7 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   REQUIRE(format_bytes(1'499'000'000'000) == "1499.0 GB");
   REQUIRE(format_bytes(320'000'000) == "320 MB");
   REQUIRE(format_bytes(5'000) == "5 kB");
+  REQUIRE(format_bytes(281) == "281 bytes");
 }
 
 TEST_CASE("the available memory is the minimum over the system and its control groups") {

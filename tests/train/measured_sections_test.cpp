@@ -124,6 +124,8 @@ TEST_CASE("a report of several runs has one colour for the losses of each") {
   REQUIRE_FALSE(contains(figures[0], "faint"));
   REQUIRE(keys_of(figures[4]) == Texts{"c0\">first", "c1\">second"});
   REQUIRE_FALSE(contains(report_sections(runs, kEnglish), "were clipped"));
+  runs[1].history.on_eval({.step = 30, .train_loss = 3, .val_loss = 2.5, .val_share = 0.25}, false);
+  REQUIRE(keys_of(figures_of(runs)[0]).back() == "dash\">counting alone, on the whole text 3.25");
   runs[1].state.tokenizer = "another";
   REQUIRE(keys_of(figures_of(runs)[0]) == Texts{"c0\">first", "c1\">second"});
   runs[1].state.tokenizer = runs[0].state.tokenizer;
@@ -267,6 +269,14 @@ TEST_CASE("the best loss of a run is the one of its checkpoint, or a report tell
   run.best = BestPointer{.step = 1000, .loss = 1.5};
   REQUIRE(best_of(run, kEnglish) == "1.5000 at step 1,000");
   REQUIRE(best_of(run, PageLanguage("ja")) == "1.5000（ステップ 1,000）");
+  // Losses of samples are not those of the whole text.
+  run.history.on_eval({.step = 1000, .train_loss = 1, .val_loss = 1.5, .val_share = 0.25}, true);
+  REQUIRE(best_of(run, kEnglish) == "1.5000 on 25% of the text at step 1,000");
+  REQUIRE(best_of(run, PageLanguage("ja")) == "1.5000（ステップ 1,000、テキストの 25%）");
+  run.history.on_eval({.step = 2000, .train_loss = 1, .val_loss = 1.75, .val_share = 0.5}, false);
+  REQUIRE(share_of_best(run) == 0.25);
+  run.best->loss = 1.625;  // measured again, over what evaluations cover since then
+  REQUIRE(share_of_best(run) == 0.5);
 }
 
 TEST_CASE("runs are compared by what they reached, then by the fields in which they differ, and the equal ones") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <limits>
 #include <sys/resource.h>
 
@@ -254,4 +255,14 @@ TEST_CASE("a link, or a file with a second name, is replaced: what it stands for
       std::filesystem::remove(path);
     }
   }
+}
+
+TEST_CASE("a metrics file that is too large is refused with what to do, before it is read") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("metrics.jsonl", line(1));
+  std::filesystem::resize_file(path, kMaxMetricsBytes + 1);  // without blocks on the disk
+  const auto advises =
+      Catch::Matchers::EndsWith("only its lines of kind eval to go on: keep a copy, and remove others");
+  REQUIRE_THROWS_WITH(read_history(path), advises);
+  REQUIRE_THROWS_WITH(MetricsFile(path, 1), advises);
 }

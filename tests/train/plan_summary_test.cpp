@@ -66,7 +66,7 @@ TEST_CASE("a plan for a machine that is kept busy says so") {
   plan.step.seconds = 0.5;
   const PlanText lines = plan_summary(plan);
   REQUIRE(lines.size() == 2);
-  REQUIRE(lines[1] == "note: other programs keep this machine busy: a step takes 500 ms instead of 250");
+  REQUIRE(lines[1] == "note: other programs keep this machine busy: a step takes 500 ms instead of 250 ms");
 }
 
 TEST_CASE("the choices of a plan are shown with their values and reasons, and last what they take") {

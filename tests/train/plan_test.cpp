@@ -270,6 +270,16 @@ TEST_CASE(
   REQUIRE_FALSE(little.ngram_orders.empty());
   REQUIRE(little.optimizer == "adamw");
   REQUIRE(little.conv_width == 0);
+  // AdamW, which tables usually have, would ignore these.
+  const std::map<std::string, std::string> of_muon[] = {{{"muon_lr", "0.01"}}, {{"momentum", "0.9"}}};
+  for (const auto& given : of_muon) {
+    const Config c = also(1'000'000, 10, given);
+    INFO(given.begin()->first);
+    REQUIRE_FALSE(c.ngram_orders.empty());
+    REQUIRE(c.optimizer == "muon");
+    REQUIRE(c.muon_lr == (given.contains("muon_lr") ? 0.01 : Config().muon_lr));
+    REQUIRE(c.momentum == (given.contains("momentum") ? 0.9 : 0.95));
+  }
   const Plan more = plan_of(request(1'000'000, 200));
   REQUIRE_FALSE(more.config.ngram_orders.empty());
   REQUIRE(more.config.optimizer == "muon");

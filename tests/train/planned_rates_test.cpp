@@ -4,6 +4,7 @@
 #include "tests/train/made_up_machine.h"
 #include "tests/train/small_data.h"
 #include "train/loop/language_model_task.h"
+#include "train/run/config/configured_optimizer.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -16,6 +17,26 @@ TEST_CASE("a plan's learning rate is lower for a wider network") {
   REQUIRE(rate("64") == 8e-3);
   REQUIRE(rate("128") == 4e-3);
   REQUIRE(rate("256") == 2e-3);
+}
+
+TEST_CASE(
+    "a learning rate below the min_lr of runs without a plan is planned, as is a min_lr above their learning rate") {
+  struct : Machine {
+    StepTime time_step(const Config& c, const VocabSizes& vocab) override {
+      lr_phases(c);  // throws, as a trainer does
+      return Machine::time_step(c, vocab);
+    }
+  } machine;
+  const PlanRequest request = request_for(1'000'000, 60);
+  const Config low = make_plan(with(request, {{"learning_rate", "0.00005"}}), machine).config;
+  REQUIRE(low.learning_rate == 0.00005);
+  REQUIRE(low.min_lr == 0);
+  const Config high = make_plan(with(request, {{"min_lr", "0.005"}}), machine).config;
+  REQUIRE(high.min_lr == 0.005);
+  REQUIRE(high.learning_rate > high.min_lr);
+  const Config constant = with_planned_schedule(with(request, {{"schedule", "constant"}}));
+  REQUIRE(constant.schedule == "constant");
+  REQUIRE(constant.min_lr == request.config.min_lr);
 }
 
 TEST_CASE("weights that have learned already are planned small steps, unless adapters learn on top of them") {

@@ -73,8 +73,8 @@ TEST_CASE("the time that the teachers of the user take is planned, and their con
   REQUIRE(own.config.n_embd == alone.config.n_embd);
   REQUIRE(own.seconds > 0.97 * 60);
   REQUIRE(own.seconds <= 60);
-  // 300 steps fewer, each of which would have taken a tenth longer than those of a teacher.
-  REQUIRE(static_cast<double>(own.config.max_steps - more.config.max_steps) == Approx(300 / 1.1).epsilon(0.1));
+  // 300 steps fewer, each of which would have taken a third longer than those of a teacher.
+  REQUIRE(static_cast<double>(own.config.max_steps - more.config.max_steps) == Approx(300 / 1.35).epsilon(0.1));
   REQUIRE(plan_of(with(request, {{"teacher", "@counts"}})).config.max_steps < 9 * alone.config.max_steps / 10);
   REQUIRE_THROWS_WITH(plan_of(with(request, {{"teacher", "@own:100000000"}})),
                       ContainsSubstring("minutes: the teachers alone take about"));

@@ -40,7 +40,7 @@ TEST_CASE("a directory that contains a run is rejected with a hint to --resume, 
   put_checkpoints(run, {0});
   REQUIRE(contains(error_message<Error>([&] { run.create(); }), "`resume`"));
   write_bytes(folder / "file", "");
-  REQUIRE(contains(error_message<CheckpointError>([&] { RunDirectory(folder / "file").create(); }), "file"));
+  REQUIRE(contains(error_message<Error>([&] { RunDirectory(folder / "file").create(); }), "file"));
 }
 
 TEST_CASE("checkpoints are found by their names alone") {
@@ -220,6 +220,38 @@ TEST_CASE(
   notes.clear();
   REQUIRE(contains(error_message<CorruptFile>([&] { find_checkpoint(run.path(), "", notes); }), "step-00000020.maki"));
   REQUIRE(notes.size() == 2);
+}
+
+TEST_CASE("what is found to be damaged when it is read is replaced as well, unless a step or a file was chosen") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  for (const std::int64_t step : {10, 20, 30}) write_container(posix_file_system(), run.checkpoint_file(step), {});
+  run.set_best({10, 1.0});
+  run.set_last(30);
+  std::vector<std::string> notes, tried;
+  const auto read = [&](const std::string& path, const std::string& choice, int damaged) {
+    tried.clear();
+    notes.clear();
+    return ChosenCheckpoint(path, choice, notes).read([&](const std::string& file) {
+      tried.push_back(file);
+      check<CorruptFile>(std::ssize(tried) > damaged, "{}: damaged", file);
+      return file;
+    });
+  };
+  REQUIRE(read(run.path(), "", 0) == run.checkpoint_file(10));
+  REQUIRE(notes.empty());
+  REQUIRE(read(run.path(), "", 2) == run.checkpoint_file(20));
+  REQUIRE(tried == std::vector{run.checkpoint_file(10), run.checkpoint_file(30), run.checkpoint_file(20)});
+  REQUIRE(notes == std::vector{run.checkpoint_file(10) + ": damaged; using another checkpoint",
+                               run.checkpoint_file(30) + ": damaged; using another checkpoint"});
+  REQUIRE(contains(error_message<CorruptFile>([&] { read(run.path(), "", 3); }), "step-00000020.maki: damaged"));
+  for (const auto& [path, choice] :
+       {std::pair(run.path(), "10"), {run.path(), "best"}, {run.checkpoint_file(10), ""}}) {
+    REQUIRE(contains(error_message<CorruptFile>([&, path = path, choice = choice] { read(path, choice, 1); }),
+                     "step-00000010.maki: damaged"));
+    REQUIRE(tried.size() == 1);
+  }
 }
 
 TEST_CASE("the last checkpoint of a run that was ended before it had the pointer is the newest") {

@@ -72,7 +72,7 @@ std::optional<double> Console::lower_first_loss(std::int64_t step) const {
 }
 
 void Console::on_counting(const CountingReport& report) {
-  counting_loss_ = report.val_loss;
+  counting_ = report;
   tokens_per_character_ = report.val_loss > 0 ? report.nats_per_character / report.val_loss : 1;
   std::string line = report.nats_per_character == report.val_loss
                          ? fmt::format("counting alone: {:.4f} nats per character", report.val_loss)
@@ -112,7 +112,7 @@ void Console::estimate_time(std::int64_t step, double seconds) {
   const std::int64_t remaining = max_steps_ - step;
   if (steps_ < kTimedSteps || remaining == 0) return;
   const double each = estimate_seconds_ / (kTimedSteps - 1), all = each * static_cast<double>(remaining);
-  progress_.print_line(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each,
+  progress_.print_line(fmt::format("time   {} per step: about {} for the remaining {}", milliseconds_text(each),
                                    format_duration(all), pluralize(remaining, "step")));
   if (all > kSecondsPerDay) {
     progress_.print_line(
@@ -127,12 +127,12 @@ void Console::on_log(const StepReport& report, double /*tokens_per_second*/, dou
 
 void Console::on_eval(const EvalReport& report, bool best) {
   std::string line = fmt::format("step {}: training loss {:.4f}", report.step, report.train_loss);
-  if (report.val_loss)
-    line += fmt::format(", validation {}{}", loss_text(*report.val_loss), share_text(report.val_share));
-  if (report.val_accuracy) line += fmt::format(", accuracy {:.1f}%", 100 * *report.val_accuracy);
-  if (report.sampled_val_loss) {
-    line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
-  }
+  const std::string whole = report.sampled_val_loss ? " on the whole text" : share_text(report.val_share);
+  if (report.val_loss) line += fmt::format(", validation {}{}", loss_text(*report.val_loss), whole);
+  if (report.sampled_val_loss)
+    line += fmt::format(", {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
+  if (report.val_accuracy)
+    line += fmt::format(", accuracy {:.1f}%{}", 100 * *report.val_accuracy, report.sampled_val_loss ? whole : "");
   if (best && report.step > 0 && !lower_first_loss(report.step)) line += ", the best so far";
   progress_.print_line(line);
 }
@@ -183,15 +183,25 @@ void Console::on_best(std::int64_t step, double loss, double share) {
   if (const auto first = lower_first_loss(step))
     progress_.print_line(fmt::format(
         "training did not lower the validation loss: it was {:.4f} at step 0, with random weights", *first));
-  if (!counting_loss_) return;
+  if (counting_) progress_.print_line(beside_counting(loss, share));
+}
+
+// How the loss of the model compares with what counting alone reaches, if both cover the same text.
+std::string Console::beside_counting(double loss, double share) const {
   constexpr double kShown = 0.00005;  // less is 0.0000
-  const double below = *counting_loss_ - loss;
-  progress_.print_line(
-      std::abs(below) < kShown ? fmt::format("the model is as good as counting alone ({:.4f})", *counting_loss_)
-      : below > 0 ? fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, *counting_loss_)
-                  : fmt::format("the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text "
-                                "at least as well",
-                                -below, *counting_loss_));
+  const double counting = counting_->val_loss, below = counting - loss;
+  if (share != counting_->val_share) {
+    const bool whole = counting_->val_share == 1;
+    return fmt::format("not compared with counting alone, which has {:.4f}{}", counting,
+                       whole
+                           ? fmt::format(" on the whole text; maki eval {} measures the model on it", shell_quote(run_))
+                           : share_text(counting_->val_share));
+  }
+  if (std::abs(below) < kShown) return fmt::format("the model is as good as counting alone ({:.4f})", counting);
+  if (below > 0) return fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, counting);
+  return fmt::format(
+      "the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text at least as well", -below,
+      counting);
 }
 
 }  // namespace maki

@@ -39,6 +39,7 @@ class Console final : public SessionListener {
   void estimate_time(std::int64_t step, double seconds);
   std::string loss_text(double loss) const;
   std::optional<double> lower_first_loss(std::int64_t step) const;
+  std::string beside_counting(double loss, double share) const;
   std::vector<std::string> facts() const;
   std::vector<std::string> curve(const TerminalSize& size) const;
 
@@ -46,7 +47,7 @@ class Console final : public SessionListener {
   std::optional<PlannedRun> plan_;
   std::string run_;
   std::optional<double> best_possible_loss_;
-  std::optional<double> counting_loss_;
+  std::optional<CountingReport> counting_;
   double tokens_per_character_ = 1;  // of the validation text, once that is known
   double peak_tokens_per_second_;
   const RunHistory* history_ = nullptr;  // from on_start() on

@@ -20,6 +20,10 @@ namespace {
 
 // The options that lower the largest part of the need.
 std::string advice(const Config& config, const MemoryNeed& need) {
+  const bool counting = need.counting > need.training();
+  if (counting || 2 * need.counts > need.total())
+    return fmt::format("omit the teacher {}{}", kCountingTeacher,
+                       counting ? fmt::format(", or lower --threads (now {})", threads()) : "");
   if (2 * (need.activations + need.carried) > need.total()) {
     if (config.batch_size == 1) return fmt::format("lower --block-size (now {})", config.block_size);
     return fmt::format("lower --batch-size (now {}; a larger --grad-accum makes up for it) or --block-size (now {})",
@@ -118,7 +122,9 @@ void describe_ranks(const Config& config) {
 std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
                                              bool resumed, bool force) {
   std::unique_ptr<TrainableModel> model = trainable_model(config, task);
-  const MemoryNeed need = memory_needed(config, *model, task.vocab_sizes(), ranks().size());
+  MemoryNeed need = memory_needed(config, *model, task.vocab_sizes(), ranks().size());
+  if (const LanguageModelTask* const text = task.as_language_model())
+    add_counts(config, static_cast<std::int64_t>(text->dataset().train.size()), need);
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
       "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
@@ -135,14 +141,11 @@ std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& t
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
   describe_ranks(config);
-  MemoryNeed whole = need;  // with the counts, which there are already
-  if (const LanguageModelTask* const text = task.as_language_model())
-    add_counts(config, static_cast<std::int64_t>(text->dataset().train.size()), whole);
   say(fmt::format("memory about {}{}{}: {}",
-                  whole.counting > whole.training()
-                      ? fmt::format("{} while the text is counted, then ", format_bytes(whole.counting))
+                  need.counting > need.training()
+                      ? fmt::format("{} while the text is counted, then ", format_bytes(need.counting))
                       : "",
-                  format_bytes(whole.training()), ranks().size() > 1 ? " per rank" : "", describe(whole)));
+                  format_bytes(need.training()), ranks().size() > 1 ? " per rank" : "", describe(need)));
   require_memory(config, need, force);
   if (config.precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");

@@ -28,7 +28,8 @@ void require_memory(const Config& config, const MemoryNeed& need, bool force);
 void announce_reading(const Config& config, bool planned);
 
 /// Prints data, model, run and memory, and warnings: a warmup that does not end, a schedule that ends early. Throws
-/// Error if there is too little memory, unless `force`. Returns the model that it describes, which has no memory yet.
+/// Error if there is too little memory, unless `force`: called before the text is counted for a teacher. Returns the
+/// model that it describes, which has no memory yet.
 std::unique_ptr<TrainableModel> describe_run(const Config& config, const Task& task, const std::string& run,
                                              bool resumed, bool force);
 

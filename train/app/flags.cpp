@@ -118,16 +118,12 @@ ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>&
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) apply_preset(config, preset);
+  check(config_file_ != "-", "config: must be a file; got -, which is the standard input; name a file");
   if (!config_file_.empty()) {
-    const Config before = config;
-    apply_toml(config, read_file(config_file_, throw_as<Error>, kMaxConfigBytes), config_file_);
-    std::vector<std::string> keys;
+    keys_ = apply_toml(config, read_file(config_file_, throw_as<Error>, kMaxConfigBytes), config_file_);
+    std::vector<std::string> keys = keys_;
     const std::vector<std::string> options = given_fields();
-    for (const Field& field : fields()) {
-      const bool set = field_text(config, field) != field_text(before, field) ||
-                       config.open.contains(field.name) != before.open.contains(field.name);
-      if (set && std::ranges::find(options, field.name) == options.end()) keys.push_back(field.name);
-    }
+    std::erase_if(keys, [&](const auto& key) { return std::ranges::find(options, key) != options.end(); });
     spell_as_keys(std::move(keys));
   }
   for (const auto& given : given_) {
@@ -147,6 +143,11 @@ std::vector<std::string> ConfigFlags::given_fields() const {
     if (is_given(*given)) names.push_back(given->field->name);
   }
   return names;
+}
+
+bool ConfigFlags::sets(std::string_view field) const {
+  const std::vector<std::string> options = given_fields();
+  return std::ranges::find(options, field) != options.end() || std::ranges::find(keys_, field) != keys_.end();
 }
 
 void ConfigFlags::complete(Config& config) const {

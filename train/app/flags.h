@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/app/command.h"
@@ -58,6 +59,8 @@ class ConfigFlags {
   std::vector<std::string> given() const;
   /// The names of the fields that options set, such as "n_layer".
   std::vector<std::string> given_fields() const;
+  /// Whether an option sets this field, or the file of --config, once it was applied.
+  bool sets(std::string_view field) const;
   /// Whether --preset was given.
   bool has_preset() const { return !preset_.empty(); }
 
@@ -73,6 +76,7 @@ class ConfigFlags {
   Command command_;
   std::vector<std::unique_ptr<Given>> given_;
   std::string preset_, config_file_;
+  mutable std::vector<std::string> keys_;  // of that file, once it was applied
 };
 
 /// The names of all fields that describe a model, without those in `except`, and `others`.

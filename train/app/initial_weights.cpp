@@ -18,7 +18,7 @@
 namespace maki {
 
 InitialWeights::InitialWeights(const std::string& run_or_file)
-    : run_(run_or_file), file_(choose_checkpoint(run_or_file, "")), state_(read_checked_state(file_)) {}
+    : run_(run_or_file), file_(choose_model(run_or_file, "")), state_(read_checked_state(file_)) {}
 
 Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const {
   Config config;

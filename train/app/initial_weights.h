@@ -13,7 +13,7 @@ namespace maki {
 class InitialWeights {
  public:
   /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws Error if there is none,
-  /// CheckpointError if it cannot be read or its state is damaged; damage to the values is found by load().
+  /// CheckpointError if it cannot be read or is damaged; another of the run takes the place of a damaged one.
   explicit InitialWeights(const std::string& run_or_file);
 
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the

@@ -3,9 +3,12 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
+#include <string>
 #include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "train/app/command.h"
 #include "train/app/failure.h"
@@ -13,6 +16,7 @@
 #include "train/app/limit_spinning.h"
 #include "train/app/ranks.h"
 #include "train/app/report.h"
+#include "train/app/verbs.h"
 
 extern char** environ;
 
@@ -21,17 +25,21 @@ namespace {
 using namespace maki;
 
 #if defined(__ELF__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The loader calls this before it initialises the shared libraries. That takes 4 to 6 ms, because Highway calibrates a
-// timer, and would be done twice. If a loader does not support this section, main() makes the call.
+// The loader calls this before it initialises the shared libraries, which would be done twice. If a loader does not
+// support this section, main() makes the call.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) =
     [](int /*argc*/, char** argv, char** environment) { limit_spinning(argv, environment); };
 #endif
 
-// Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor.
+// Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor; and in
+// the wrong direction, so that what reads or writes it fails, as it does with a closed one.
 void fill_standard_streams() {
-  int descriptor = open("/dev/null", O_RDWR);
-  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = dup(descriptor);
-  if (descriptor > STDERR_FILENO) close(descriptor);
+  constexpr std::pair<int, int> kStreams[] = {
+      {STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}};
+  for (const auto& [stream, direction] : kStreams) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (open("/dev/null", direction) != stream) return;
+  }
 }
 
 // Each token file of a corpus is open while it is trained on, and large texts have more of them than the usual limit.
@@ -81,10 +89,12 @@ int main(int argc, char** argv) {
   fill_standard_streams();
   allow_many_files();
   limit_spinning(argv, environ);
-  install_interrupt_handlers(/*tells=*/!is_follower());
   int code = exit_code::kDone;
   try {
-    code = parse_command_line({argv + 1, argv + argc})();
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (!is_on_ranks(words)) stay_alone();
+    install_interrupt_handlers(/*tells=*/!is_follower());
+    code = parse_command_line(words)();
     flush_results();
   } catch (...) {
     code = tell_error();

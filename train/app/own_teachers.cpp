@@ -59,7 +59,7 @@ std::optional<VerifiedCheckpoint> begun(const Config& teacher, const RunDirector
   clear_up(run);
   std::vector<std::string> notes;
   std::optional<VerifiedCheckpoint> from(newest_intact(run, notes));
-  for (const std::string& note : notes) say(note);
+  for (const std::string& note : notes) warn(note);
   const auto differences = training_differences(from->state().config, teacher);
   if (differences.empty()) return from;
   lock.reset();

@@ -96,7 +96,8 @@ void RankStepTimer::add_ranks(const Plan& plan, Report& report) {
   std::string parts;
   for (const std::int64_t ranks : shown_ranks(ranks_)) {
     const StepCost cost = step_cost(work, ranks, network_);
-    const MemoryNeed memory = memory_needed(config, model, *vocab_, ranks);
+    MemoryNeed memory = memory_needed(config, model, *vocab_, ranks);
+    add_counts(config, plan.train_tokens, memory);
     if (ranks == ranks_) parts = describe(memory);
     const double gflop = 1e-9 * flop * static_cast<double>(cost.micro_batches),
                  used = efficiency(work, ranks, network_);

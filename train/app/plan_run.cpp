@@ -124,8 +124,8 @@ std::vector<std::string> plan_summary(const Plan& plan) {
                   teachers_text(c), format_duration(plan.seconds),
                   plan.enough.empty() ? "" : fmt::format(", because {}", plan.enough), expectation(plan))};
   if (plan.step.seconds > kBusySlowdown * plan.step.idle_seconds) {
-    lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {:.3g} ms instead of {:.3g}",
-                                1e3 * plan.step.seconds, 1e3 * plan.step.idle_seconds));
+    lines.push_back(fmt::format("note: other programs keep this machine busy: a step takes {} instead of {}",
+                                milliseconds_text(plan.step.seconds), milliseconds_text(plan.step.idle_seconds)));
   }
   return lines;
 }

@@ -38,6 +38,8 @@ void PlannedStart::choose_model(Config& config, const Corpus& corpus,
     if (tokenizer) fix_field(asked, "tokenizer");
     plan_ = choose_size(asked, data_facts(corpus, config, tokenizer));
     config = plan_->config;
+  } else {
+    config = with_planned_schedule(request(config));
   }
   config = divided_among_ranks(config, flags, ranks().size());
   flags.complete(config);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <utility>
 
 #include "data/io/number.h"
 
@@ -35,6 +36,12 @@ void write_to_stderr(std::string_view text) {
   if (quiet_now) return;
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+void warn(const std::string& line) {
+  const bool quiet = std::exchange(quiet_now, false);
+  say(line);
+  quiet_now = quiet;
 }
 
 std::string format_duration(double seconds) {

@@ -18,6 +18,7 @@
 namespace maki {
 namespace {
 
+bool stays_alone = false;
 std::unique_ptr<Team> joined;
 std::optional<int> failed;  // with this exit code
 
@@ -74,7 +75,8 @@ void share_cores(int ranks_here) {
 
 Team& ranks() { return joined ? *joined : no_team(); }
 
-bool is_follower() { return launched().rank > 0; }
+bool is_follower() { return !stays_alone && launched().rank > 0; }
+void stay_alone() { stays_alone = true; }
 
 std::optional<std::int64_t> memory_of_rank() {
   const std::optional<std::int64_t> available = os::available_memory();

@@ -17,11 +17,10 @@
 #include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/app/flags.h"
-#include "train/app/progress.h"
 #include "train/app/run_corpus.h"
 #include "train/loop/mean_of_models.h"
 #include "train/loop/taught_task.h"
-#include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
@@ -81,15 +80,17 @@ LoadedModel ReadingOptions::open() const {
   policy();  // before anything is read
   const WeightNumbers numbers = parse_weights(weights);
   if (threads != 0) set_threads(threads);
-  return LoadedModel(choose_checkpoint(run, checkpoint), std::nullopt, special, numbers);
+  return read_checkpoint(run, checkpoint,
+                         [&](const std::string& path) { return LoadedModel(path, std::nullopt, special, numbers); });
 }
 
 std::vector<std::string> ReadingOptions::average(LoadedModel& loaded) const {
   if (with.empty()) return {};
   std::vector<std::unique_ptr<LoadedModel>> others;
   for (const std::string& other : with) {
-    others.push_back(std::make_unique<LoadedModel>(choose_checkpoint(other, checkpoint), std::nullopt, special,
-                                                   parse_weights(weights)));
+    others.push_back(read_checkpoint(other, checkpoint, [&](const std::string& path) {
+      return std::make_unique<LoadedModel>(path, std::nullopt, special, parse_weights(weights));
+    }));
   }
   auto mean = std::make_unique<MeanOfModels>(loaded, std::move(others));
   std::vector<std::string> counts = mean->other_counts();
@@ -123,14 +124,23 @@ void add_checkpoint_option(const Command& command, std::string& checkpoint) {
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice) {
   std::vector<std::string> notes;
   std::string path = find_checkpoint(run_or_file, choice, notes);
-  for (const std::string& note : notes) say(note);
+  for (const std::string& note : notes) warn(note);
   return path;
+}
+
+std::string choose_model(const std::string& run_or_file, const std::string& choice) {
+  return read_checkpoint(run_or_file, choice, [](const std::string& path) {
+    const ContainerReader file(path);
+    check_values(file, read_checked_state(file).config.dtype);
+    return path;
+  });
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::optional<bool> of_sources) {
   PairTokenizers both;
   if (path.ends_with(".maki") || (is_directory(path, throw_as<CheckpointError>) && RunDirectory(path).exists())) {
-    both = load_tokenizers(read_state(ContainerReader(choose_checkpoint(path, ""))));
+    both = read_checkpoint(path, "",
+                           [](const std::string& file) { return load_tokenizers(read_state(ContainerReader(file))); });
   } else {
     both.source = both.target = read_tokenizer(path);
   }
@@ -146,7 +156,7 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path, std::op
 std::vector<std::string> teacher_checkpoints(const std::vector<std::string>& runs) {
   std::vector<std::string> paths;
   for (const std::string& run : runs)
-    paths.push_back(is_run(run) ? reading_teacher([&] { return choose_checkpoint(run, ""); }) : run);
+    paths.push_back(is_run(run) ? reading_teacher([&] { return choose_model(run, ""); }) : run);
   return absolute_sources(paths);
 }
 

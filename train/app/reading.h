@@ -1,6 +1,7 @@
 // What the verbs that read a trained model have in common: the options that choose it, and texts for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <istream>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "data/tokenizer/unknown_characters.h"
 #include "train/app/command.h"
+#include "train/app/progress.h"
 #include "train/loop/best_candidates.h"
 #include "train/loop/online_learner.h"
 #include "train/run/loaded_model.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 
@@ -62,6 +65,20 @@ void add_checkpoint_option(const Command& command, std::string& checkpoint);
 /// "last" or a step); if that is empty, the best, else the last, else the newest. Throws Error if there is none,
 /// CheckpointError if it cannot be read.
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
+/// What `read` makes of the path of a ChosenCheckpoint. Before another one takes the place of one that `read` finds to
+/// be damaged, stderr says so. Throws as ChosenCheckpoint::read() does.
+template <class Read>
+auto read_checkpoint(const std::string& run_or_file, const std::string& choice, const Read& read) {
+  std::vector<std::string> notes;
+  std::size_t said = 0;
+  return ChosenCheckpoint(run_or_file, choice, notes).read([&](const std::string& path) {
+    for (said = std::min(said, notes.size()); said < notes.size(); ++said) warn(notes[said]);
+    return read(path);
+  });
+}
+/// The path of the checkpoint that read_checkpoint() chooses so that a model can be loaded from it: its values are read
+/// as well, for what loads them long after something was told of it.
+std::string choose_model(const std::string& run_or_file, const std::string& choice);
 
 /// The tokenizer of a run directory (of its best checkpoint, else the last) or of a .maki file; else that of
 /// read_tokenizer(). Of a model that translates with two vocabularies it is that of the targets, which is said on

@@ -31,7 +31,9 @@ namespace {
 VerifiedCheckpoint resumed_checkpoint(const RunDirectory& run, const std::string& choice,
                                       std::vector<std::string>& notes) {
   if (choice.empty()) return newest_intact(run, notes);
-  return {run, find_checkpoint(run.path(), choice, notes)};
+  return ChosenCheckpoint(run.path(), choice, notes).read([&](const std::string& path) {
+    return VerifiedCheckpoint(run, path);
+  });
 }
 
 // The text must be the one that the checkpoint was trained on, split in the same way.
@@ -110,7 +112,7 @@ int resume_run(const TrainOptions& options) {
   clear_up(run);
   std::vector<std::string> notes;
   const VerifiedCheckpoint from = resumed_checkpoint(run, options.checkpoint, notes);
-  for (const std::string& note : notes) say(note);
+  for (const std::string& note : notes) warn(note);
   const std::int64_t step = from.state().step;
 
   std::string ran_on;
@@ -139,10 +141,10 @@ int resume_run(const TrainOptions& options) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, from);
+  auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
   if (has_own_teachers(config) && config.taught_by.empty()) record_return(options, run, config, step);
   if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
   task = with_teachers(config, std::move(task), run);
-  auto model = describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
   share_training(config);
   Trainer trainer(config, *task, std::move(model), /*initial_values=*/false, ranks());
   trainer.restore(from);

@@ -66,7 +66,12 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
     if (phase.start >= state.step && !options.rewarm) phases.push_back(phase);
   }
   for (const Field& field : fields()) {
-    if (field.is_training()) copy_field(field, state.config, config);
+    if (!field.is_training()) continue;
+    const std::string trained = field_text(state.config, field), recorded = field_text(config, field);
+    check(trained == recorded,
+          "{}: {} is fixed for this run at {}; got {}; restore it, or start a new run to change it", run.config_file(),
+          field.name, trained, recorded);
+    copy_field(field, state.config, config);
   }
   config.init_from = state.config.init_from;
   config.taught_by = state.config.taught_by;

@@ -20,9 +20,9 @@ struct ResumeOptions {
 
 /// Training fields come from the checkpoint; run fields come from config.toml, and then from the command line. Phases
 /// of the schedule that the checkpoint has not reached are recorded in config.toml only, and a new phase replaces them.
-/// Throws Error if an option would change a training field (with `rewarm`, learning_rate, min_lr, warmup_steps and
-/// lr_decay_steps describe the new phase instead), or if the new phase would not end after the step of the checkpoint.
-/// `ran_on` receives the SIMD target that config.toml records; empty if there is none.
+/// Throws Error if config.toml has another training field, if an option would change one (with `rewarm`, learning_rate,
+/// min_lr, warmup_steps and lr_decay_steps describe the new phase instead), or if the new phase would not end after the
+/// step of the checkpoint. `ran_on` receives the SIMD target that config.toml records; empty if there is none.
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on);
 

@@ -83,9 +83,9 @@ void adopt_reading_fields(const std::string& run, const std::vector<std::string>
     if (!has_effect(tried, name)) continue;
     config = tried;
     adopted.push_back(fmt::format("{} = {}", name, field_text(config, field)));
-    const std::string usual = field.usual.empty() ? field_text(Config(), field) : field.usual;
+    const std::string usual = field.usual.empty() ? option_text(Config(), field) : field.usual;
     undo.push_back(field.is_boolean() ? "--no-" + field.option().substr(2)
-                                      : fmt::format("{} {}", field.option(), usual));
+                                      : fmt::format("{} {}", field.option(), shell_quote(usual)));
   }
   if (adopted.empty()) return;
   to_stderr("{}: is read as the text of {} was, with {}; to read it otherwise: {}\n",

@@ -203,12 +203,10 @@ StepTime SharedStepTimer::time_step(const Config& config, const VocabSizes& voca
 }
 
 Config divided_among_ranks(Config config, const ConfigFlags& flags, std::int64_t ranks) {
-  const std::vector<std::string> given = flags.given();
-  const auto is_given = [&](const char* option) { return std::ranges::find(given, option) != given.end(); };
-  if (ranks == 1 || is_given("--grad-accum")) return config;
+  if (ranks == 1 || flags.sets("grad_accum")) return config;
   const std::int64_t rows = config.batch_size * config.grad_accum;
   config.grad_accum = std::max(ranks, config.grad_accum);
-  if (!is_given("--batch-size")) config.batch_size = std::max<std::int64_t>(1, (rows + ranks / 2) / config.grad_accum);
+  if (!flags.sets("batch_size")) config.batch_size = std::max<std::int64_t>(1, (rows + ranks / 2) / config.grad_accum);
   return config;
 }
 

@@ -38,9 +38,9 @@ class SharedStepTimer final : public StepTimer {
   const ConfigFlags& flags_;
 };
 
-/// The configuration with a micro-batch for each of so many ranks, unless --grad-accum was given. With --batch-size,
-/// each is as large as that says; else all together have as many sequences as the steps of `config`, as nearly as
-/// possible.
+/// The configuration with a micro-batch for each of so many ranks, unless the flags set grad_accum. If they set
+/// batch_size, each is as large as that says; else all together have as many sequences as the steps of `config`, as
+/// nearly as possible.
 Config divided_among_ranks(Config config, const ConfigFlags& flags, std::int64_t ranks);
 
 /// The other ranks: take part in what rank 0 does, until it has finished. Returns the exit code of rank 0.

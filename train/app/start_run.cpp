@@ -224,6 +224,7 @@ int start_run(const TrainOptions& options) {
   const std::string first_corpus = config.corpus.front();
   const bool is_default = config.out.empty();
   if (is_default) config.out = default_run_path(first_corpus);
+  RunDirectory(config.out).require_place();  // before anything is read
   std::optional<Corpus> prepared = read_prepared(config.corpus);
   const PairTokenizers known =
       known_tokenizers(options, weights, given_tokenizer(options, weights, prepared, config), prepared.has_value());
@@ -249,10 +250,10 @@ int start_run(const TrainOptions& options) {
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
-  task = with_known_teachers(config, std::move(task), weights.has_value());
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
   begin_arithmetic(config);
   auto model = describe_run(config, *task, config.out, /*resumed=*/false, options.force);
+  task = with_known_teachers(config, std::move(task), weights.has_value());
   share_training(config);
   std::optional<Trainer> trainer(std::in_place, config, *task, std::move(model),
                                  /*initial_values=*/!weights || weights->leaves_some(config, *task), ranks());

@@ -67,6 +67,14 @@ void add_verbs(const Command& maki, std::string_view only) {
   }
 }
 
+bool is_on_ranks(const std::vector<std::string>& words) {
+  std::string command = "maki";
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    command += " " + word;
+    return std::ranges::find(kOnRanks, command) != std::end(kOnRanks);
+  });
+}
+
 void require_one_process(const std::string& command) {
   const Launch launch = launched();
   check(launch.size == 1 || std::ranges::find(kOnRanks, command) != std::end(kOnRanks),

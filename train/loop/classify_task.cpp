@@ -147,9 +147,14 @@ CheckpointState ClassifyTask::data_state() const {
 }
 
 std::string ClassifyTask::describe_data() const {
-  return fmt::format("{} for training, {} for validation; {}; vocabulary of {}", pluralize(data_->train.size(), "text"),
-                     with_separators(data_->val.size()), pluralize(std::ssize(data_->labels), "label"),
-                     with_separators(vocab_sizes().target));
+  constexpr std::int64_t kMinTextsToJudge = 10;  // labels of fewer may all differ by chance
+  const std::int64_t texts = data_->train.size() + data_->val.size(), labels = std::ssize(data_->labels);
+  const bool one_each = texts >= kMinTextsToJudge && 4 * labels >= 3 * texts;
+  return fmt::format(
+      "{} for training, {} for validation; {}{}; vocabulary of {}", pluralize(data_->train.size(), "text"),
+      with_separators(data_->val.size()), pluralize(labels, "label"),
+      one_each ? fmt::format(" for {}, so what follows the tabs may be no labels", pluralize(texts, "text")) : "",
+      with_separators(vocab_sizes().target));
 }
 
 std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }

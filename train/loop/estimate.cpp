@@ -5,6 +5,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
+#include "data/io/number.h"
 #include "data/mixing/held_out_expectations.h"
 #include "train/loop/taught_task.h"
 #include "train/loop/team/step_cost.h"
@@ -60,7 +61,7 @@ std::string format_bytes(std::int64_t bytes) {
   const auto number = static_cast<double>(bytes);
   if (bytes >= 1'000'000'000) return fmt::format("{:.1f} GB", number / 1e9);
   if (bytes >= 1'000'000) return fmt::format("{:.0f} MB", number / 1e6);
-  return fmt::format("{:.0f} kB", number / 1e3);
+  return bytes >= 1000 ? fmt::format("{:.0f} kB", number / 1e3) : pluralize(bytes, "byte");
 }
 
 }  // namespace maki

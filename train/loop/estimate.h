@@ -37,7 +37,7 @@ MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab, std::int
 /// Adds the memory of counts that teach, if the configuration has them, of a training text of so many tokens.
 void add_counts(const Config& config, std::int64_t tokens, MemoryNeed& need);
 
-/// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB".
+/// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB", "281 bytes".
 std::string format_bytes(std::int64_t bytes);
 
 }  // namespace maki

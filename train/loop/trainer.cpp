@@ -221,22 +221,23 @@ std::optional<EvalReport> Trainer::evaluate(const StopRequest& stop, bool whole)
   report.train_loss = finite_loss(*train);
   if (task_.eval_batches(Part::val) == 0) return report;
   report.val_share = val_share();
-  if (!whole || report.val_share == 1) {
+  const bool both = whole && report.val_share < 1;
+  if (both) {
+    lead({.kind = Order::Kind::full_and_sampled_loss,
+          .part = Part::val,
+          .most = sample.val,
+          .heeds_stops = stop.may_be_requested()});
+    const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop, team_);
+    if (!losses) return std::nullopt;
+    report.sampled_val_share = std::exchange(report.val_share, 1);
+    report.val_loss = finite_loss(losses->whole);
+    report.sampled_val_loss = finite_loss(losses->sample);
+  } else {
     report.val_loss = validation_loss(stop);
     if (!report.val_loss) return std::nullopt;
-    report.val_accuracy = shared_accuracy(sample.val, stop);
-    return report;
   }
-  lead({.kind = Order::Kind::full_and_sampled_loss,
-        .part = Part::val,
-        .most = sample.val,
-        .heeds_stops = stop.may_be_requested()});
-  const auto losses = full_and_sampled_loss(model(), task_, Part::val, sample.val, stop, team_);
-  if (!losses) return std::nullopt;
-  report.sampled_val_share = std::exchange(report.val_share, 1);
-  report.val_loss = finite_loss(losses->whole);
-  report.sampled_val_loss = finite_loss(losses->sample);
-  report.val_accuracy = shared_accuracy(/*most=*/0, stop);
+  report.val_accuracy = shared_accuracy(both ? 0 : sample.val, stop);
+  if (task_.has_answers() && !report.val_accuracy) return std::nullopt;
   return report;
 }
 

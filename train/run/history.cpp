@@ -77,6 +77,10 @@ std::vector<EvalPoint> RunHistory::validations() const {
   return points;
 }
 
+bool RunHistory::evaluations_cover(double share) const {
+  return std::ranges::all_of(validations(), [share](const EvalPoint& point) { return point.share == share; });
+}
+
 std::vector<double> smoothed_losses(const std::vector<LoggedStep>& steps) {
   const double lines = smoothed_lines(steps);
   std::vector<double> smooth;

@@ -56,6 +56,8 @@ class RunHistory final : public SessionListener {
   /// The evaluations that have a validation loss. Of one that covers the whole text, this is the loss over the share
   /// that the other evaluations cover.
   std::vector<EvalPoint> validations() const;
+  /// Whether all these evaluations cover this share of the validation text, so that losses over it compare with theirs.
+  bool evaluations_cover(double share) const;
   /// Whether the last session has ended and was not interrupted; true as well without remarks, which files of older
   /// versions do not have.
   bool is_complete() const;

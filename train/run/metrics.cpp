@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fcntl.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <system_error>
 
 #include "data/io/error.h"
 #include "data/io/file.h"
@@ -30,10 +32,20 @@ bool is_alone(const std::string& path) {
 
 }  // namespace
 
+std::string read_metrics_text(FileSystem& fs, const std::string& path) {
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(path, unknown);
+  check<CheckpointError>(unknown || size <= kMaxMetricsBytes,
+                         "{}: must have at most {} bytes; got {}; a run needs only its lines of kind eval to go on: "
+                         "keep a copy, and remove others",
+                         path, kMaxMetricsBytes, size);
+  return read_file_limited(fs, path, kMaxMetricsBytes);
+}
+
 RunHistory read_history(const std::string& metrics_file) {
   RunHistory history;
   if (!file_exists(metrics_file)) return history;
-  const std::string text = read_file_limited(posix_file_system(), metrics_file, kMaxMetricsBytes);
+  const std::string text = read_metrics_text(posix_file_system(), metrics_file);
   for (std::string_view rest = text; !rest.empty();) {
     if (const auto line = read_metrics_line(next_line(rest))) history.add(*line);
   }
@@ -43,7 +55,7 @@ RunHistory read_history(const std::string& metrics_file) {
 MetricsFile::MetricsFile(const std::string& path, std::int64_t step, FileSystem& fs) {
   const bool there = file_exists(path);
   if (there) {
-    const std::string before = read_file_limited(fs, path, kMaxMetricsBytes), kept = keep(before, step);
+    const std::string before = read_metrics_text(fs, path), kept = keep(before, step);
     if (kept != before || !is_alone(path)) replace_file_atomically(fs, path, {text_bytes(kept)});
   }
   file_.emplace(fs, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);

@@ -14,6 +14,8 @@ namespace maki {
 /// The largest metrics file that is read, in bytes: 5 million lines of 200.
 inline constexpr std::size_t kMaxMetricsBytes = std::size_t{1} << 30;
 
+/// All of a metrics file. Throws CheckpointError if it cannot be read, or has more bytes than that.
+std::string read_metrics_text(FileSystem& fs, const std::string& path);
 /// What metrics.jsonl holds; lines that are no measurements are left out. A missing file holds nothing. Throws
 /// CheckpointError if it cannot be read.
 RunHistory read_history(const std::string& metrics_file);

@@ -57,7 +57,21 @@ void RunDirectory::apply_config(Config& config) const {
 
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
+void RunDirectory::require_place() const {
+  check(path_ != "-", "-: is no name of a run directory; choose another `out`, or ./- for a directory of this name");
+  for (stdfs::path at = path_; at.has_relative_path(); at = at.parent_path()) {
+    const stdfs::file_type kind = entry_kind(at.string());
+    if (kind == stdfs::file_type::not_found) continue;
+    std::error_code unknown;
+    // Another start may remove a directory that it has made, but nothing else.
+    check(kind == stdfs::file_type::directory || (file_exists(at.string()) && stdfs::is_directory(at, unknown)),
+          "{}: cannot be a run directory, because {} is not a directory; choose another `out`", path_, at.string());
+    return;
+  }
+}
+
 void RunDirectory::require_no_run() const {
+  require_place();
   check<OccupiedOutput>(!exists(), "{}: already contains a run; continue it with `resume` {}, or choose another `out`",
                         path_, shell_quote(path_));
 }
@@ -181,54 +195,58 @@ std::vector<std::int64_t> steps_to_try(const RunDirectory& run, const std::strin
   return candidates;
 }
 
-std::string first_undamaged(const RunDirectory& run, const std::vector<std::int64_t>& steps,
-                            std::vector<std::string>& notes) {
-  for (std::size_t i = 0;; ++i) {
-    try {
-      return ContainerReader(run.checkpoint_file(steps.at(i))).path();
-    } catch (const CorruptFile& error) {
-      if (i + 1 == steps.size()) throw;
-      notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
-    }
-  }
-}
-
 }  // namespace
 
-std::string find_checkpoint(const std::string& run_or_file, const std::string& choice,
-                            std::vector<std::string>& notes) {
+ChosenCheckpoint::ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes)
+    : run_(run_or_file), choice_(std::move(choice)), notes_(notes), notes_before_(notes.size()), path_(run_or_file) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
   check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",
                          run_or_file, error_code.message());
   check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(status)) {
-    check(choice.empty(), "{}: is a file, but `checkpoint` selects a checkpoint of a run directory; omit `checkpoint`",
+    check(choice_.empty(), "{}: is a file, but `checkpoint` selects a checkpoint of a run directory; omit `checkpoint`",
           run_or_file);
-    return run_or_file;
+    return;
   }
-  const RunDirectory run(run_or_file);
-  if (!choice.empty() && choice != "best" && choice != "last") {
-    std::int64_t step = 0;
-    const auto [end, error] = std::from_chars(choice.data(), choice.data() + choice.size(), step);
-    check(error == std::errc() && end == choice.data() + choice.size(),
-          "checkpoint: must be last, best or a step; got {}", choice);
-    const std::string file = run.checkpoint_file(step);
-    check(file_exists(file), "{}: contains no checkpoint of step {}", run_or_file, step);
-    return file;
+  if (choice_.empty() || choice_ == "best" || choice_ == "last") {
+    list();
+    return;
   }
-  for (;;) {
-    const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
-    if (candidates.empty()) refuse_hugging_face(run_or_file);
-    check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
-    const std::size_t notes_before = notes.size();
-    try {
-      return first_undamaged(run, candidates, notes);
-    } catch (const CorruptFile&) {
-      if (steps_to_try(run, choice) == candidates) throw;
-      notes.resize(notes_before);  // the run goes on, and has deleted what the pointers named a moment ago
-    }
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(choice_.data(), choice_.data() + choice_.size(), step);
+  check(error == std::errc() && end == choice_.data() + choice_.size(),
+        "checkpoint: must be last, best or a step; got {}", choice_);
+  path_ = run_.checkpoint_file(step);
+  check(file_exists(path_), "{}: contains no checkpoint of step {}", run_or_file, step);
+}
+
+void ChosenCheckpoint::list() {
+  steps_ = steps_to_try(run_, choice_);
+  at_ = 0;
+  if (steps_.empty()) refuse_hugging_face(run_.path());
+  check(!steps_.empty(), "{}: contains no checkpoint{}{}", run_.path(), choice_.empty() ? "" : " named ", choice_);
+  path_ = run_.checkpoint_file(steps_.front());
+}
+
+bool ChosenCheckpoint::use_another(const CorruptFile& error) {
+  if (is_only_one()) return false;
+  if (at_ + 1 < steps_.size()) {
+    notes_.push_back(fmt::format("{}; using another checkpoint", error.what()));
+    path_ = run_.checkpoint_file(steps_[++at_]);
+    return true;
   }
+  if (steps_to_try(run_, choice_) == steps_) return false;
+  notes_.resize(notes_before_);  // the run goes on, and has deleted what the pointers named a moment ago
+  list();
+  return true;
+}
+
+std::string find_checkpoint(const std::string& run_or_file, const std::string& choice,
+                            std::vector<std::string>& notes) {
+  ChosenCheckpoint chosen(run_or_file, choice, notes);
+  if (chosen.is_only_one()) return chosen.path();
+  return chosen.read([](const std::string& path) { return ContainerReader(path).path(); });
 }
 
 }  // namespace maki

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/core/check.h"
+#include "data/io/error.h"
 #include "data/io/file_system.h"
 
 namespace maki {
@@ -41,10 +42,13 @@ class RunDirectory {
 
   /// Whether the directory contains a run, that is, at least one checkpoint.
   bool exists() const;
-  /// Throws OccupiedOutput, naming --resume, if it contains a run.
+  /// Throws Error unless the path is a directory or can become one: the nearest of its parents at which there is
+  /// something must be a directory. CheckpointError if the system cannot tell.
+  void require_place() const;
+  /// Throws what require_place() throws, and OccupiedOutput, naming --resume, if it contains a run.
   void require_no_run() const;
-  /// Creates the directories, and appends those that did not exist to `made`. Throws OccupiedOutput, naming --resume,
-  /// if there is a run already; CheckpointError if a directory cannot be created.
+  /// Creates the directories, and appends those that did not exist to `made`. Throws what require_no_run() throws, and
+  /// CheckpointError if a directory cannot be created.
   void create(std::vector<std::string>& made) const;
   void create() const {
     std::vector<std::string> made;
@@ -80,13 +84,49 @@ class RunDirectory {
 /// cannot be looked up.
 std::string default_run_path(const std::string& first_corpus);
 
-/// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
-/// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint; of
-/// a run without the pointer `last`, "last" is the newest. A checkpoint that is deleted while the run goes on is no
-/// error: the pointers are read again. Messages about checkpoints that are missing or damaged are appended to `notes`.
-/// Of these only what the constructor of ContainerReader verifies is looked at, and nothing of a chosen step or a .maki
-/// file. Throws Error if there is no such checkpoint or a choice is given with a file, CheckpointError if it cannot be
-/// read.
+/// The checkpoint that a verb reads. A .maki file is used as it is. For a run directory it is `choice` ("best", "last"
+/// or a step) or, if that is empty, the best, else the last, else the newest checkpoint; of a run without the pointer
+/// `last`, "last" is the newest.
+class ChosenCheckpoint {
+ public:
+  /// Messages about checkpoints that are missing or damaged are appended to `notes`. Throws Error if there is no such
+  /// checkpoint or a choice is given with a file, CheckpointError if it cannot be looked up. Requires: `notes` outlives
+  /// this object.
+  ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes);
+
+  const std::string& path() const { return path_; }
+  /// Whether no other checkpoint may take its place: it is a .maki file or that of a chosen step.
+  bool is_only_one() const { return steps_.empty(); }
+
+  /// Returns read(path()), where another checkpoint takes the place of one for which that throws CorruptFile. One that
+  /// is deleted while the run goes on is no error: the pointers are read again. Throws the last CorruptFile if there is
+  /// no other checkpoint, and what else read() and the constructor throw.
+  template <class Read>
+  auto read(const Read& read) {
+    for (;;) {
+      try {
+        return read(path_);
+      } catch (const CorruptFile& error) {
+        if (!use_another(error)) throw;
+      }
+    }
+  }
+
+ private:
+  void list();
+  bool use_another(const CorruptFile& error);
+
+  RunDirectory run_;
+  std::string choice_;
+  std::vector<std::string>& notes_;
+  std::size_t notes_before_;
+  std::vector<std::int64_t> steps_;  ///< the candidates, the first to be tried first
+  std::size_t at_ = 0;               ///< of path_ in steps_
+  std::string path_;
+};
+
+/// The path of a ChosenCheckpoint. Of the candidates only what the constructor of ContainerReader verifies is looked
+/// at, and nothing of a chosen step or a .maki file. Throws as ChosenCheckpoint does.
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

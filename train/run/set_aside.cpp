@@ -38,7 +38,7 @@ std::string fill_folder(const RunDirectory& run, std::int64_t step) {
   FileSystem& fs = run.file_system();
   const std::string folder = unfinished_folder(run, step), copy = folder + "/metrics.jsonl";
   if (file_exists(run.metrics_file()) && !file_exists(copy)) {
-    const std::string metrics = read_file_limited(fs, run.metrics_file(), kMaxMetricsBytes);
+    const std::string metrics = read_metrics_text(fs, run.metrics_file());
     replace_file_atomically(fs, copy, {text_bytes(metrics)});
   }
   // Before anything is moved, so that `last` never points to a checkpoint that is gone.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "data/io/number.h"
 
 namespace maki {
 namespace {
@@ -48,9 +49,9 @@ double Timings::quantile(double part) const {
 std::string Timings::noise_warning() const {
   if (!is_noisy()) return "";
   return fmt::format(
-      "warning: the middle half of the times lies between {:.3g} and {:.3g} ms: the machine was busy with other work; "
+      "warning: the middle half of the times lies between {} and {}: the machine was busy with other work; "
       "measure again when it is idle",
-      1e3 * quantile(0.25), 1e3 * quantile(0.75));
+      milliseconds_text(quantile(0.25)), milliseconds_text(quantile(0.75)));
 }
 
 Timings measure_calls(const std::function<void()>& call, const TimingOptions& plan) {

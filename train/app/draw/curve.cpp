@@ -123,16 +123,26 @@ class Plot {
   // ones.
   std::map<std::size_t, std::string> names() const {
     std::map<std::size_t, std::string> rows;
-    const auto add = [&](const char* name, double loss) {
+    const auto add = [&](const std::string& name, double loss) {
       std::size_t row = row_of(loss);
       while (rows.contains(row)) row = row + 1 < style_.rows ? row + 1 : row - 1;
       rows[row] = fmt::format("{} {}", name, label(loss));
     };
     if (style_.columns < 40) return rows;
     const bool wide = style_.columns >= 60;
-    if (subject_.history.counting()) add(wide ? "counting alone" : "counting", subject_.history.counting()->val_loss);
+    if (const auto& counting = subject_.history.counting(); counting && (wide || is_comparable(*counting)))
+      add(counting_name(*counting, wide), counting->val_loss);
     if (subject_.best_possible_loss) add(wide ? "best possible" : "best", *subject_.best_possible_loss);
     return rows;
+  }
+  bool is_comparable(const CountingReport& counting) const {
+    return subject_.history.evaluations_cover(counting.val_share);
+  }
+  // With the part of the text that it covers, if that of the circles is another; a narrow plot has no space for that.
+  std::string counting_name(const CountingReport& counting, bool wide) const {
+    if (is_comparable(counting)) return wide ? "counting alone" : "counting";
+    if (counting.val_share == 1) return "counting, whole text";
+    return fmt::format("counting, {:.3g}% of text", 100 * counting.val_share);
   }
   std::size_t right() const {
     std::size_t width = 0;

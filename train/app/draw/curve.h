@@ -24,9 +24,9 @@ struct CurveSubject {
 };
 
 /// The smoothed training loss as a line, validation losses as circles, what counting alone reaches and the best
-/// possible loss as dashed lines that are named at the right. The plot leaves out the beginning of a run, whose losses
-/// would make all others look alike. Empty if there are fewer than two training losses, or if the style has too little
-/// space.
+/// possible loss as dashed lines that are named at the right; counting with the part of the text that it covers, where
+/// that of the circles is another. The plot leaves out the beginning of a run, whose losses would make all others look
+/// alike. Empty if there are fewer than two training losses, or if the style has too little space.
 std::vector<std::string> draw_curve(const CurveSubject& subject, const CurveStyle& style);
 
 }  // namespace maki

@@ -47,9 +47,22 @@ std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& path
   return runs;
 }
 
+std::optional<double> share_of_best(const MeasuredRun& run) {
+  const std::vector<EvalPoint> points = run.history.validations();
+  if (!run.best || points.empty()) return std::nullopt;
+  const auto own = std::ranges::find(points, run.best->step, &EvalPoint::step);
+  // A best checkpoint that was measured again has the share of the evaluations since then.
+  const double share = own != points.end() && own->loss == run.best->loss ? own->share : points.back().share;
+  return share > 0 ? std::optional(share) : std::nullopt;
+}
+
 std::string best_of(const MeasuredRun& run, const PageLanguage& say) {
-  if (run.best)
-    return say("{:.4f} at step {}", "{:.4f}（ステップ {}）", run.best->loss, with_separators(run.best->step));
+  if (run.best) {
+    const double share = share_of_best(run).value_or(1);
+    const std::string part = share == 1 ? "" : say(" on {:.3g}% of the text", "、テキストの {:.3g}%", 100 * share);
+    return say("{0:.4f}{2} at step {1}", "{0:.4f}（ステップ {1}{2}）", run.best->loss, with_separators(run.best->step),
+               part);
+  }
   if (run.history.steps().empty()) return "";
   return run.state.val_tokens == 0 ? say("none, because there is no validation text", "なし（検証テキストがない）")
                                    : say("none yet", "まだない");

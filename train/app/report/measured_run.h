@@ -22,6 +22,8 @@ struct MeasuredRun {
 /// Throws what choose_checkpoint() throws.
 std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths);
 
+/// The share of the validation text that the loss of the best checkpoint covers, if there is one and that is recorded.
+std::optional<double> share_of_best(const MeasuredRun& run);
 /// The lowest validation loss of a run, or why there is none; its time. Empty for a .maki file.
 std::string best_of(const MeasuredRun& run, const PageLanguage& say);
 std::string time_of(const MeasuredRun& run);

@@ -115,6 +115,15 @@ std::string comparison(const std::vector<MeasuredRun>& runs, const PageLanguage&
                                   html_preformatted(fmt::format("{}", fmt::join(same, "\n")))));
 }
 
+// With the part of the text that it covers, if that of the evaluations is another.
+std::string counting_name(const std::vector<MeasuredRun>& runs, const CountingReport& counting,
+                          const PageLanguage& say) {
+  const auto is_comparable = [&](const auto& run) { return run.history.evaluations_cover(counting.val_share); };
+  if (std::ranges::all_of(runs, is_comparable)) return say("counting alone", "数え上げだけ");
+  if (counting.val_share == 1) return say("counting alone, on the whole text", "数え上げだけ（テキスト全体）");
+  return say("counting alone, on {:.3g}% of the text", "数え上げだけ（テキストの {:.3g}%）", 100 * counting.val_share);
+}
+
 // Of one run, training and validation losses have colours of their own; of several, each run has one.
 Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLanguage& say) {
   Chart chart;
@@ -150,7 +159,7 @@ Chart losses(const std::vector<MeasuredRun>& runs, const Value& x, const PageLan
   });
   if (!same_tokens) return chart;
   if (const auto& counting = runs.front().history.counting())
-    chart.levels.emplace_back(say("counting alone", "数え上げだけ"), counting->val_loss);
+    chart.levels.emplace_back(counting_name(runs, *counting, say), counting->val_loss);
   if (const double best = first.best_possible_loss; best > 0)
     chart.levels.emplace_back(say("best possible", "到達可能な最小値"), best);
   return chart;

@@ -32,7 +32,8 @@ namespace {
 constexpr std::int64_t kReadBatches = 8, kShownTokens = 400, kShownRows = 5;
 
 struct ReadModel {
-  explicit ReadModel(const MeasuredRun& run) : loaded(choose_checkpoint(run.path, "")) {}
+  explicit ReadModel(const MeasuredRun& run)
+      : loaded(read_checkpoint(run.path, "", [](const std::string& path) { return LoadedModel(path); })) {}
 
   LoadedModel loaded;
   std::unique_ptr<Task> task = {};  // of the validation text; null until it has been read

@@ -76,10 +76,15 @@ void Engine::run() {
 // The model NAME or NAME@STEP. Which file that is, and whether it has changed, is looked up each time.
 Engine::Model Engine::model(const std::string& name) {
   std::vector<std::string> notes;
-  const std::string path = runs_.checkpoint(name, notes);
+  Model found = runs_.checkpoint(name, notes).read([&](const std::string& path) { return load(path); });
   for (const std::string& note : notes) {
     if (said_.insert(note).second) say(note);
   }
+  return found;
+}
+
+// The model in a file. One that is known to be damaged is not read again unless it has changed.
+Engine::Model Engine::load(const std::string& path) {
   struct stat file = {};
   stat(path.c_str(), &file);
   const timespec modified = os::modified(file);
@@ -88,10 +93,16 @@ Engine::Model Engine::model(const std::string& name) {
   const auto known = std::ranges::find(models_, identity, &std::pair<std::string, Model>::first);
   if (known != models_.end()) {
     models_.splice(models_.begin(), models_, known);
-  } else {
-    if (models_.size() >= kModelsInMemory) models_.pop_back();
+    return known->second;
+  }
+  if (const auto damage = damaged_.find(identity); damage != damaged_.end()) throw CorruptFile(damage->second);
+  if (models_.size() >= kModelsInMemory) models_.pop_back();
+  try {
     models_.emplace_front(identity,
                           std::make_shared<const LoadedModel>(path, std::nullopt, /*specials=*/false, weights_));
+  } catch (const CorruptFile& error) {
+    damaged_.emplace(identity, error.what());
+    throw;
   }
   return models_.front().second;
 }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -42,15 +43,17 @@ class Engine {
 
  private:
   Model model(const std::string& name);
+  Model load(const std::string& path);
   void run();
   void score();
 
   const ServedRuns& runs_;
   const WeightNumbers weights_;
   // Of the thread that computes: the models in memory, by what identifies their files, the one that was used last
-  // first; what was said of checkpoints that others had to replace; requests with prompts of which log-probabilities
-  // are wanted; and texts.
+  // first; the files that are damaged, and how; what was said of checkpoints that others had to replace; requests with
+  // prompts of which log-probabilities are wanted; and texts.
   std::list<std::pair<std::string, Model>> models_;
+  std::map<std::string, std::string> damaged_;
   std::set<std::string> said_;
   std::vector<std::shared_ptr<CompletionAnswer>> scoring_;
   TextTurns turns_;

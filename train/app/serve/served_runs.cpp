@@ -73,13 +73,13 @@ RunDirectory ServedRuns::run(std::string_view name, const char* field) const {
                                                   field, truncate_for_message(name)));
 }
 
-std::string ServedRuns::checkpoint(std::string_view model, std::vector<std::string>& notes) const {
+ChosenCheckpoint ServedRuns::checkpoint(std::string_view model, std::vector<std::string>& notes) const {
   const std::size_t at = paths().contains(model) ? model.size() : std::min(model.rfind('@'), model.size());
   const std::string choice(at < model.size() ? model.substr(at + 1) : "");
   const std::string_view name = model.substr(0, at);
   const std::string path = run(name, "model").path();
   try {
-    return find_checkpoint(path, choice, notes);
+    return {path, choice, notes};
   } catch (const CheckpointError&) {
     throw;
   } catch (const Error&) {

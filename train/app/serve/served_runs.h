@@ -20,9 +20,9 @@ class ServedRuns {
 
   /// The run of this name. Throws HttpError, which begins with the name of the field of the request.
   RunDirectory run(std::string_view name, const char* field) const;
-  /// The path of the checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP, with the notes of
-  /// find_checkpoint(). Throws HttpError if there is none, CheckpointError if it cannot be read.
-  std::string checkpoint(std::string_view model, std::vector<std::string>& notes) const;
+  /// The checkpoint of a model NAME, which is its best one, else the last, or NAME@STEP. Throws HttpError if there is
+  /// none, CheckpointError if it cannot be looked up. Requires: `notes` outlives what is returned.
+  ChosenCheckpoint checkpoint(std::string_view model, std::vector<std::string>& notes) const;
 
   std::string runs_json() const;    ///< GET /api/runs
   std::string models_json() const;  ///< GET /v1/models

@@ -133,9 +133,11 @@ void add_prompt_options(const Command& command, GenerateVerbOptions& o) {
   o.reading.add_with(command);
   command.add_argument("INPUT", o.input, "prompt: - reads it from standard input, without a trailing newline");
   command.add_option("--prompt", o.prompt, "TEXT", "text to continue");
-  command.add_option("--prompt-file", o.prompt_file, "FILE",
-                     "file with the text to continue; every byte counts, including a final newline");
-  command.add_option("--prompts", o.prompts, "FILE", "file with a text to continue in each line");
+  command.add_option(
+      "--prompt-file", o.prompt_file, "FILE",
+      "file with the text to continue, or - (standard input); every byte counts, including a final newline");
+  command.add_option("--prompts", o.prompts, "FILE",
+                     "file with a text to continue in each line, or - (standard input)");
   command.add_flag("--interactive", o.interactive,
                    "read prompts one after the other and continue each; \\ at the end of a line continues the prompt");
   command.add_flag(

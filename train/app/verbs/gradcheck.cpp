@@ -144,7 +144,8 @@ int run_gradcheck(const GradcheckVerbOptions& o) {
     Config config;
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
-    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), DType::float64);
+    LoadedModel loaded =
+        read_checkpoint(o.run, o.checkpoint, [](const std::string& path) { return LoadedModel(path, DType::float64); });
     return print_results(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, vocab_sizes(loaded.state)),
                          o.json);
   }

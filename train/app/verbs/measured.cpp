@@ -49,6 +49,7 @@ Json to_json(const MeasuredRun& run) {
   if (run.best) {
     facts["best_step"] = run.best->step;
     facts["best_val_loss"] = run.best->loss;
+    if (const auto share = share_of_best(run)) facts["best_val_share"] = *share;
   }
   return facts;
 }

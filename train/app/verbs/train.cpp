@@ -63,7 +63,7 @@ void add_train(const Command& command) {
   add_memory_option(command, options->force);
   command.add_option("--rank-timeout", options->rank_timeout, "SECONDS",
                      "how long a rank may be silent before the run ends; for runs that mpirun has started [60]");
-  command.add_flag("--quiet", options->quiet, "print errors and the last line only");
+  command.add_flag("--quiet", options->quiet, "print only errors, which checkpoints are damaged, and the last line");
   for (const char* option : {"--help", "--minutes", "--resume", "--quiet"}) command.list_under(option, kCommonOptions);
   command.set_action([options] { return run_as_rank(*options); });
 }

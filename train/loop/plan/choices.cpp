@@ -8,6 +8,15 @@
 #include "train/loop/plan/planner.h"
 
 namespace maki {
+namespace {
+
+constexpr std::pair<const char*, const char*> kSchedule[] = {{"schedule", "linear"}, {"min_lr", "0"}};
+
+bool plans_schedule(const PlanRequest& request) {
+  return !request.is_fixed("schedule") || schedule_ends(request.config);
+}
+
+}  // namespace
 
 std::string passes_text(double passes) {
   const std::string number = passes < 100 ? fmt::format("{:.2g}", passes) : fmt::format("{:.0f}", passes);
@@ -35,9 +44,21 @@ void Choices::record(const std::vector<std::string>& fields, const std::string& 
   if (!fields.empty()) plan_.choices.push_back({fields, reason});
 }
 
-void Choices::choose_schedule() {
-  if (is_fixed("schedule") && !schedule_ends(plan_.config)) return;
-  choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+Config with_planned_schedule(const PlanRequest& request) {
+  Config config = request.config;
+  if (!plans_schedule(request)) return config;
+  for (const auto& [name, value] : kSchedule) {
+    if (!request.is_fixed(name)) set_field(config, find_field(name), value);
+  }
+  return config;
+}
+
+void Choices::explain_schedule() {
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : kSchedule) {
+    if (plans_schedule(request_) && !is_fixed(name)) fields.emplace_back(name);
+  }
+  record(fields, "the learning rate falls to 0 at the end of the time");
 }
 
 void Choices::require_known_rate(const OptimizerKind& optimizer) const {

@@ -40,6 +40,14 @@ void Planner::choose_validation() {
     choose({{"counting", "false"}}, fmt::format("it would take over {:.0f}% of the time", 200 * kMaxTimeShare));
 }
 
+// Of the optimizers that plans choose, only Muon has these fields; the others are for tables, which it trains as well.
+void Planner::suit_optimizer() {
+  if (is_fixed("optimizer") || !(is_fixed("muon_lr") || is_fixed("momentum"))) return;
+  const OptimizerKind& muon = optimizer_kind("muon");
+  plan_.config.optimizer = muon.name;
+  if (!is_fixed("momentum")) plan_.config.momentum = *muon.momentum;
+}
+
 void Planner::choose_optimizer() {
   const Config& c = plan_.config;
   // Of a very short text there is little to learn that counting does not know, and much to be learned by heart: a
@@ -49,8 +57,7 @@ void Planner::choose_optimizer() {
   const double many = text_.vocabulary > kManyTokens ? planned_tokens(c.tokenizer).rate_of_many : 1;
   const double usual_rate = many * rate_for_width(c.n_embd);
   const double rate = is_very_short() ? kVeryShortTextRate : usual_rate;
-  const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
-  const OptimizerKind& optimizer = optimizer_kind(is_fixed("optimizer") ? c.optimizer : usual);
+  const OptimizerKind& optimizer = optimizer_kind(c.optimizer);  // that of the shape
   require_known_rate(optimizer);
   std::vector<Value> values = {{"optimizer", optimizer.name}, {"learning_rate", fmt::format("{}", rate)}};
   if (optimizer.momentum > 0) values.push_back({"momentum", fmt::format("{}", *optimizer.momentum)});
@@ -58,7 +65,7 @@ void Planner::choose_optimizer() {
   choose(values, is_very_short() ? "of a text this short, higher rates would only learn by heart what counting knows"
                                  : fmt::format("for a width of {} and a vocabulary of {}", c.n_embd,
                                                with_separators(text_.vocabulary)));
-  choose_schedule();
+  explain_schedule();
 }
 
 // A network that reads a text several times would learn it by heart.
@@ -116,6 +123,7 @@ void Planner::choose_length() {
       static_cast<std::int64_t>(most), training_seconds() - counting, enough_reason());
   plan_.seconds += counting + teacher_seconds_;
   plan_.passes = static_cast<double>(plan_.config.max_steps) / steps_per_pass();
+  plan_.train_tokens = std::llround(text_.train_tokens);
   plan_.memory_bytes = memory_bytes(plan_.config);
 }
 

@@ -56,8 +56,9 @@ struct Plan {
   double seconds = 0;  ///< expected, from now to the end of the run
   double passes = 0;   ///< over the training text
   std::int64_t memory_bytes = 0, vocabulary = 0;
-  std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
-  std::string enough;           ///< why not, if the run has most_steps steps
+  std::int64_t train_tokens = 0;  ///< of the text, about
+  std::int64_t most_steps = 0;    ///< more would not help, however fast the machine turns out to be
+  std::string enough;             ///< why not, if the run has most_steps steps
   StepTime step;
   std::int64_t usual_length = 0;  ///< tokens of the sequences of `step`: block_size, or less where lines are shorter
   double expected_loss = 0;       ///< as a part of what counting alone reaches; it means nothing if by_heart
@@ -71,8 +72,13 @@ bool chooses_model(const Config& config);
 /// time is left, if there is too little memory for the smallest shape, and whatever the timer throws.
 Plan make_plan(const PlanRequest& request, StepTimer& timer);
 
+/// The configuration of a request with the schedule of every plan, whose rate falls to 0 at its end, unless the user
+/// has fixed a schedule that does not end: what the other fields are checked with, before there is a plan.
+Config with_planned_schedule(const PlanRequest& request);
+
 /// For other models and tasks: the fields of model, optimizer and tokens that suit the data. The first half of a plan,
-/// of which plan_length() is the second; of the request, text and time are not used.
+/// of which plan_length() is the second, and gives the reason for the schedule; of the request, text and time are not
+/// used.
 Plan choose_size(const PlanRequest& request, const DataFacts& data);
 /// For a run whose model is decided, such as one that begins with the weights of another: how many
 /// steps fit into the time, no more than TaskRule::most_passes over the data, and what depends on it. Of the request,

@@ -176,10 +176,10 @@ void Planner::explain_model(const Plan& before) {
   Config shaped = plan_.config;
   apply_shape(shaped, shape_, request_);
   record(open({"n_layer", "n_head", "n_embd", "block_size"}),
-         fmt::format("a step of {} takes {:.3g} ms; of the shapes that were considered, this one promises most "
+         fmt::format("a step of {} takes {}; of the shapes that were considered, this one promises most "
                      "in the time",
                      pluralize(shaped.block_size * shaped.batch_size * shaped.grad_accum, "token"),
-                     1e3 * seconds_per_step_));
+                     milliseconds_text(seconds_per_step_)));
 }
 
 // A head of its own begins at zero, so that the first step finds what counting knows (nn/prior.h). With a large

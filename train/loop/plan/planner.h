@@ -21,7 +21,7 @@ std::string seconds_text(double seconds);
 /// A plan in the making: fields that the request does not fix get values, each with a reason.
 class Choices {
  protected:
-  explicit Choices(const PlanRequest& request) : request_(request) { plan_.config = request.config; }
+  explicit Choices(const PlanRequest& request) : request_(request) { plan_.config = with_planned_schedule(request); }
 
   struct Value {
     const char* field;
@@ -33,8 +33,8 @@ class Choices {
   void record(const std::vector<std::string>& fields, const std::string& reason);
   /// The learning rate for apply_recipe(): measured at widths of 64 and 128, whose products with the rate are equal.
   static double rate_for_width(std::int64_t n_embd);
-  /// The learning rate falls to 0, unless the user has fixed a schedule that does not end.
-  void choose_schedule();
+  /// The reason for with_planned_schedule().
+  void explain_schedule();
   /// Throws Error if the optimizer needs a learning rate that a plan does not know, and the user has given none.
   void require_known_rate(const OptimizerKind& optimizer) const;
   /// What the run needs if its training text has so many tokens. Training begins when the counts of a teacher are made,
@@ -65,6 +65,7 @@ class Planner : Choices {
   Planner(const PlanRequest& request, StepTimer& timer) : Choices(request), timer_(timer) {}
 
   Plan make() {
+    suit_optimizer();
     choose_tokenizer();
     choose_model();
     choose_validation();
@@ -79,6 +80,7 @@ class Planner : Choices {
   double training_steps() const { return steps_in(training_seconds(), seconds_per_step_); }
   double used() const { return used_share(request_.text, text_.tokens, plan_.config.block_size); }
   bool is_very_short() const { return shape_.recipe == Recipe::prior && text_.train_characters < kVeryShortText; }
+  void suit_optimizer();
   void choose_tokenizer();
   bool can_have_prior(std::int64_t tokens) const;
   PriorUse prior_use() const;

@@ -133,7 +133,8 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
 
 // Returns the seconds that it took.
 double measure(Candidate& candidate, const VocabSizes& vocab, StepTimer& timer, std::vector<MeasuredShape>& measured) {
-  const Config& c = candidate.config;
+  Config c = candidate.config;
+  c.min_lr = 0;  // the learning rate, which it must not exceed, is chosen later
   candidate.step = timer.time_step(c, vocab);
   for (const double seconds : {candidate.step.seconds, candidate.step.idle_seconds}) {
     check(seconds > 0 && std::isfinite(seconds), "plan: the time of a step must be finite and above 0; got {} seconds",

@@ -160,8 +160,8 @@ void check_heads(const Config& c) {
 
 void check_learning_rates(const Config& c) {
   const bool has_min_lr = has_effect(c, "min_lr");
-  check(!has_min_lr || c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr,
-        c.learning_rate);
+  check(!has_min_lr || c.min_lr <= c.learning_rate,
+        "min_lr: must not exceed learning_rate; got {} and {}; lower `min_lr` as well", c.min_lr, c.learning_rate);
   check(c.muon_lr == 0 || c.learning_rate > 0 || !has_effect(c, "muon_lr"),
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
         c.learning_rate);

@@ -159,11 +159,11 @@ void apply_preset(Config& config, const std::string& name);
 /// The size limit of a configuration in TOML, which has a few KiB. apply_toml() refuses larger ones, and to_toml()
 /// writes none.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
-/// Overwrites the fields that the TOML text sets; `name` is the name of the text in messages. Throws Error, naming the
-/// line, unless the text is valid TOML with known keys and allowed values (some fields may then be overwritten), and
-/// Error if it has more than kMaxConfigBytes bytes or 2,048 dots, with which its tables might be nested too deeply for
-/// the parser.
-void apply_toml(Config& config, std::string_view text, const std::string& name);
+/// Overwrites the fields that the TOML text sets, and returns its keys; `name` is the name of the text in messages.
+/// Throws Error, naming the line, unless the text is valid TOML with known keys and allowed values (some fields may
+/// then be overwritten), and Error if it has more than kMaxConfigBytes bytes or 2,048 dots, with which its tables might
+/// be nested too deeply for the parser.
+std::vector<std::string> apply_toml(Config& config, std::string_view text, const std::string& name);
 
 /// Leaves those fields open whose default depends on the model: task, norm_order, positions, attention, memory; or on
 /// the optimizer: momentum.

@@ -214,9 +214,11 @@ std::vector<Field> make_fields() {
           .by_default("UTF-8"),
       patterns("include", run, &C::include,
                "read only files of directories whose names match (for example *.txt); may be repeated")
+          .by_default("*")
           .only(kCorpus, {"a directory"}),
       patterns("exclude", run, &C::exclude,
                "skip files and folders of directories whose names match (for example drafts or *.md); may be repeated")
+          .by_default(".*")
           .only(kCorpus, {"a directory"}),
       boolean("documents", run, &C::documents,
               "treat every file as a document, which is kept whole in training or validation text, and followed by the "

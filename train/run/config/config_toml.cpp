@@ -221,8 +221,12 @@ std::string option_text(const Config& config, const Field& field) {
   return field.is_text() ? text.substr(1, text.size() - 2) : text;
 }
 
-void apply_toml(Config& config, std::string_view text, const std::string& name) {
-  apply_table(config, parse(text, name), name);
+std::vector<std::string> apply_toml(Config& config, std::string_view text, const std::string& name) {
+  const toml::table table = parse(text, name);
+  apply_table(config, table, name);
+  std::vector<std::string> keys;
+  for (const auto& [key, node] : table) keys.emplace_back(key.str());
+  return keys;
 }
 
 std::string to_toml(const Config& config) {
