@@ -65,9 +65,9 @@ class LengthPlanner : Choices {
  private:
   static constexpr std::int64_t kMuchBytes = 2'000'000;  // as much as the presets are for
 
-  // Where a step reads all of the data, the passes that are too many take too few steps to learn anything: a text of 281
-  // characters has a validation loss of 2.9 after 5 steps of transformer-xl and of 2.6 after 60, and a classifier of 20
-  // texts is right for 94 % of 200 others after 30 steps, for 95.5 % after 60 (two seeds).
+  // Where a step reads all of the data, the passes that are too many take too few steps to learn anything: a text of
+  // 281 characters has a validation loss of 2.9 after 5 steps of transformer-xl and of 2.6 after 60, and a classifier
+  // of 20 texts is right for 94 % of 200 others after 30 steps, for 95.5 % after 60 (two seeds).
   std::int64_t most_steps(const Task& task) const {
     constexpr double kStepsForFewLines = 60;
     const double passes = task.epochs(1), most = std::ceil(task_rule(plan_.config).most_passes / passes);
