@@ -9,6 +9,7 @@
 #include "train/app/flags.h"
 #include "train/app/progress.h"
 #include "train/app/report.h"
+#include "train/app/reading.h"
 #include "train/app/verbs.h"
 #include "train/run/convert/import_run.h"
 #include "train/run/convert/model_formats.h"
