@@ -198,6 +198,10 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   require_refused(run_maki(to_gguf + Arguments{"--gguf-type", "q4"}), 2,
                   {"gguf_type: must be f32, f16 or q8_0; got q4"});
   require_ok(run_maki(to_gguf + Arguments{"--gelu-as-tanh", "--gguf-type", "q8_0"}));
+  const std::string tanh = folder / "tanh";
+  require_ok(run_maki({"import", kFixtures + "hf-gpt2", "--out", tanh}));
+  require_refused(run_maki({"export", tanh, "--format", "gguf", "--gelu-as-tanh", "--out", folder / "x"}), 2,
+                  {"gelu_as_tanh: applies to models with activation = gelu; the model has gelu_tanh"});
   require_refused(run_maki({"export", run, "--format", "onnx", "--out", out}), 2,
                   {"format: must be one of hf, safetensors"});
   for (const char* const type : {"f16", "f32"})

@@ -162,6 +162,8 @@ TEST_CASE("adapters are refused where they make no sense") {
                             "--lora-rank", "3", "--max-steps", "1"}),
                   2, {"lora_rank: must be 2 to start with the weights of", "maki export --format maki"});
   require_refused(run_maki({"plan", base.text, "--lora-rank", "2"}), 2, {"--lora-rank: is an option of maki train"});
+  require_refused(base.tuned("no", {"--zero-projections", "--max-steps", "1"}), 2,
+                  {"zero_projections: says what random values a model begins with"});
   REQUIRE_FALSE(std::filesystem::exists(base.folder / "no"));
 }
 
