@@ -149,7 +149,9 @@ std::string column_advice(std::string_view line, PairKind kind, const std::strin
         both, fields[text], fields[target], truncate_for_message(fmt::format("{}", fmt::join(fields, ", "))), file);
   }
   if (!name.ends_with(".csv") && !name.ends_with(".CSV")) return "";
-  const auto [text, target] = likely_columns(cells_of(first));
+  const std::vector<std::string> cells = cells_of(first);
+  if (cells.size() < 2) return "";
+  const auto [text, target] = likely_columns(cells);
   return fmt::format(
       "; from CSV, if {0} are columns {1} and {2}, counted from 0 (of {3}; else put other numbers): python3 -c "
       "\"import csv, sys; [print(row[{1}], row[{2}], sep='\\t') for row in csv.reader(sys.stdin)]\" < {4} > {4}.new",

@@ -170,7 +170,7 @@ std::string text_of_file(const nlohmann::ordered_json& j) {
 
 }  // namespace
 
-std::vector<std::string> files_beside_vocabulary() { return {kConfig, kRoles, kAdded, kTemplate}; }
+std::vector<std::string> files_beside_vocabulary() { return {kConfig, kRoles, kAdded, kTemplate, kNamedTemplates}; }
 
 void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
   const json config = read_object(folder / kConfig), map = read_object(folder / kRoles),

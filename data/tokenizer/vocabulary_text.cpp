@@ -84,6 +84,8 @@ bool has_special_form(std::string_view text) {
 
 // As learned tokens are, whose merge is missing then; words that were added, such as `madeupword0000`, hardly ever are.
 bool is_made_of_two(std::string_view token, const TokenIndex& tokens) {
+  constexpr std::size_t kLongest = 256;  // in bytes: learned tokens are shorter, and all pairs of parts are looked up
+  if (token.size() > kLongest) return false;
   for (std::size_t at = 1; at < token.size(); ++at) {
     if (tokens.find(token.substr(0, at)) >= 0 && tokens.find(token.substr(at)) >= 0) return true;
   }

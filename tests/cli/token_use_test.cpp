@@ -301,8 +301,9 @@ TEST_CASE("what lies beside a tokenizer is never replaced by what is made with i
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), tokenizer = folder / "hf/tokenizer.json";
   require_ok(run_maki({"tokenizer", "train", corpus, "--out", tokenizer, "--vocab-size", "300"}));
-  for (const std::string name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-                                 "chat_template.jinja", "vocab.json", "merges.txt"}) {
+  for (const std::string name :
+       {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja",
+        "additional_chat_templates/rag.jinja", "vocab.json", "merges.txt"}) {
     const std::string out = folder.write("hf/" + name, "{}");
     require_refused(run_maki({"prepare", corpus, "--tokenizer-file", tokenizer, "--out", out, "--force"}), 2,
                     {out, "is read by this command"});

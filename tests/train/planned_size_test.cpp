@@ -315,6 +315,17 @@ TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
   REQUIRE(watch.block_size == 16);
 }
 
+TEST_CASE("little data is learned in sixty steps, however often a step reads it") {
+  const PlanRequest request = decided_request(1e6);
+  Machine machine(1e8);
+  for (const std::size_t characters : {300, 600}) {
+    const Dataset data = dataset_of(seeded_text(characters, "abcdef"), request.config);
+    const LanguageModelTask task(request.config, data);
+    REQUIRE(10 / task.epochs(1) < 60);
+    REQUIRE(plan_length(request, task, machine).config.max_steps == 60);
+  }
+}
+
 TEST_CASE("a run whose model is decided has as many steps as fit into the time, and no more than help") {
   const PlanRequest request = decided_request(1e6);
   const Dataset data = dataset_of(seeded_text(4000, "abcdef"), request.config);

@@ -243,8 +243,8 @@ TEST_CASE("what is found to be damaged when it is read is replaced as well, unle
   REQUIRE(notes.empty());
   REQUIRE(read(run.path(), "", 2) == run.checkpoint_file(20));
   REQUIRE(tried == std::vector{run.checkpoint_file(10), run.checkpoint_file(30), run.checkpoint_file(20)});
-  REQUIRE(notes == std::vector{run.checkpoint_file(10) + ": damaged; using another checkpoint",
-                               run.checkpoint_file(30) + ": damaged; using another checkpoint"});
+  REQUIRE(notes == std::vector{run.checkpoint_file(10) + ": damaged; using another checkpoint, that of step 30",
+                               run.checkpoint_file(30) + ": damaged; using another checkpoint, that of step 20"});
   REQUIRE(contains(error_message<CorruptFile>([&] { read(run.path(), "", 3); }), "step-00000020.maki: damaged"));
   for (const auto& [path, choice] :
        {std::pair(run.path(), "10"), {run.path(), "best"}, {run.checkpoint_file(10), ""}}) {

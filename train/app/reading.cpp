@@ -129,6 +129,8 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
 }
 
 std::string choose_model(const std::string& run_or_file, const std::string& choice) {
+  std::vector<std::string> none;
+  if (const ChosenCheckpoint chosen(run_or_file, choice, none); chosen.is_only_one()) return chosen.path();
   return read_checkpoint(run_or_file, choice, [](const std::string& path) {
     const ContainerReader file(path);
     check_values(file, read_checked_state(file).config.dtype);

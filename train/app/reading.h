@@ -76,8 +76,8 @@ auto read_checkpoint(const std::string& run_or_file, const std::string& choice, 
     return read(path);
   });
 }
-/// The path of the checkpoint that read_checkpoint() chooses so that a model can be loaded from it: its values are read
-/// as well, for what loads them long after something was told of it.
+/// The path of the checkpoint that read_checkpoint() chooses so that a model can be loaded from it: where others may
+/// take its place, its values are read as well, for what loads them long after something was told of it.
 std::string choose_model(const std::string& run_or_file, const std::string& choice);
 
 /// The tokenizer of a run directory (of its best checkpoint, else the last) or of a .maki file; else that of

@@ -126,10 +126,12 @@ void ContainerReader::read_front() {
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
   refuse_git_lfs_pointer(bytes_text(std::as_bytes(std::span(&header, 1))), path(), throw_as<CorruptFile>);
-  check<CorruptFile>(header.magic == kMagic,
-                     "{}: is not a maki checkpoint; if it is a model of another program, make a run of it with: maki "
-                     "import {}",
-                     path(), shell_quote(path()));
+  const bool own_name = path().ends_with(".maki");
+  check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint{}", path(),
+                     own_name ? ""
+                              : fmt::format("; if it is a model of another program, make a run of it with: maki import "
+                                            "{}",
+                                            shell_quote(path())));
   // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
   check<CheckpointError>(header.version == kFormatVersion,
                          "{}: has format version {}; this version of maki reads format version {}", path(),

@@ -232,8 +232,9 @@ void ChosenCheckpoint::list() {
 bool ChosenCheckpoint::use_another(const CorruptFile& error) {
   if (is_only_one()) return false;
   if (at_ + 1 < steps_.size()) {
-    notes_.push_back(fmt::format("{}; using another checkpoint", error.what()));
-    path_ = run_.checkpoint_file(steps_[++at_]);
+    const std::int64_t step = steps_[++at_];
+    notes_.push_back(fmt::format("{}; using another checkpoint, that of step {}", error.what(), step));
+    path_ = run_.checkpoint_file(step);
     return true;
   }
   if (steps_to_try(run_, choice_) == steps_) return false;
