@@ -148,9 +148,9 @@ bool is_standard_output(const std::string& path) {
 }
 
 OutputPlace require_file_place(const OutputPath& out, Streams streams) {
-  const bool may_be_stream = streams == Streams::accepted && !out.companion;
-  check(out.path != "-", "-: is no name of a file to write; name {}./- for a file of this name",
-        may_be_stream ? "/dev/stdout for the standard output, or " : "");
+  check(out.path != "-",
+        "-: is no name of a file to write; name ./- for a file of this name, or /dev/stdout where a single file is "
+        "written");
   OutputPlace place{.path = out.path, .force = out.force, .mode = {}};
   const std::optional<Status> status = look_up(place.path);
   check(status || !out.path.ends_with('/'), "{}: is the name of a directory; name a file", out.path);
@@ -159,7 +159,7 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams) {
   place.is_standard_output = is_standard_output(*status);
   place.is_stream = place.is_standard_output || !S_ISREG(status->st_mode);
   if (place.is_stream) {
-    const bool accepted = may_be_stream && !S_ISBLK(status->st_mode);
+    const bool accepted = streams == Streams::accepted && !out.companion && !S_ISBLK(status->st_mode);
     check(accepted, "{}: must be a new file or, with `force`, one to be replaced, but is a device or a pipe", out.path);
     return place;
   }

@@ -37,7 +37,7 @@ TEST_CASE("timings: quartiles, and a warning if they are far apart") {
   REQUIRE(steady.best() == 1);
   REQUIRE(steady.quantile(0.25) == 2);
   REQUIRE(Timings({1, 2}).median() == 1.5);
-  REQUIRE_THAT(steady.noise_warning(), ContainsSubstring("2e+03 and 4e+03 ms"));
+  REQUIRE_THAT(steady.noise_warning(), ContainsSubstring("2,000 ms and 4,000 ms"));
   REQUIRE(Timings({1, 1.02, 1.01, 9}).noise_warning() != "");
   REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).noise_warning().empty());
   REQUIRE_THROWS_AS(Timings({}), Error);
