@@ -6,7 +6,7 @@ learned positions, the token embedding as the last layer, dropout 0, AdamW and c
 
 Prints one line of JSON: the engine, the median time of a step in milliseconds, and GFLOP/s by maki's count of the
 operations of a step. --compile: with torch.compile(). --bfloat16: products in bfloat16 by autocast, weights and optimizer
-in float32. Needs PyTorch 2.
+in float32. Needs PyTorch 2.4 or later.
 """
 import argparse
 import json

@@ -71,7 +71,9 @@ if(MAKI_BUILD_FUZZERS)
                             MAKI_HAVE_LIBFUZZER)
   unset(CMAKE_REQUIRED_FLAGS)
   if(NOT MAKI_HAVE_LIBFUZZER)
-    maki_missing("libFuzzer of clang" "libclang-rt-${CMAKE_CXX_COMPILER_VERSION_MAJOR}-dev" llvm)
+    unset(MAKI_HAVE_LIBFUZZER CACHE) # looked for again once it is installed
+    string(REGEX MATCH "^[0-9]+" major "${CMAKE_CXX_COMPILER_VERSION}")
+    maki_missing("libFuzzer of clang" libclang-rt-${major}-dev llvm)
   endif()
 endif()
 

@@ -91,7 +91,7 @@ function(maki_install_text folder name)
     set(filter | gzip -9n)
   endif()
   add_custom_command(OUTPUT ${text} COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/share
-                     COMMAND maki ${ARGN} ${filter} > ${text} DEPENDS maki)
+                     COMMAND maki ${ARGN} ${filter} > ${text} DEPENDS maki VERBATIM)
   set_property(GLOBAL APPEND PROPERTY maki_texts ${text})
   install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
 endfunction()

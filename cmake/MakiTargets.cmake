@@ -2,8 +2,10 @@
 # -ffp-contract=off, the compiler does not fuse multiplications and additions by itself; code that wants fusion calls
 # MulAdd.
 set(MAKI_SANITIZE "" CACHE STRING "Comma-separated list of sanitizers, as for -fsanitize=")
-set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer") # -O0 is 46 times slower with Highway
+# The flags of Release are CMake's, -O3 -DNDEBUG, unless the user sets others; those of Debug are not.
+if(CMAKE_CXX_FLAGS_DEBUG STREQUAL "-g")
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer") # -O0 is 46 times slower with Highway
+endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -35,7 +37,14 @@ endfunction()
 
 # Sets `result` to Highway's name of the best SIMD target that this machine has and that kernels are compiled for.
 function(maki_host_target result)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null OUTPUT_VARIABLE macros ERROR_QUIET)
+  separate_arguments(words UNIX_COMMAND "${CMAKE_CXX_COMPILER_ARG1}") # g++ of CXX="ccache g++"
+  set(probe ${CMAKE_CXX_COMPILER} ${words} -march=native -dM -E -x c++ /dev/null)
+  execute_process(COMMAND ${probe} OUTPUT_VARIABLE macros ERROR_VARIABLE errors RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    list(JOIN probe " " probe)
+    message(FATAL_ERROR "The SIMD target of this machine is unknown, because this failed with ${status}: ${probe}\n${errors}\n"
+                        "Set MAKI_HOST_ONLY to OFF, which compiles kernels for all targets")
+  endif()
   set(AVX3 AVX512F AVX512VL AVX512DQ AVX512BW AVX512CD)
   set(AVX2 AVX2 BMI BMI2 F16C FMA LZCNT)
   set(SSE4 SSE4_1 SSE4_2 AES PCLMUL)
@@ -111,8 +120,9 @@ endfunction()
 # of all .cpp files below the folder, except those below app/ and modules, which a program loads.
 function(maki_library folder)
   set(target maki_${folder})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/app/|_module\\.cpp$")
+  # Relative, because a folder above the sources may have any name.
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+  list(FILTER sources EXCLUDE REGEX "^app/|_module\\.cpp$")
   add_library(${target} STATIC ${sources} ${ARGN})
   add_library(maki::${folder} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})

@@ -5,12 +5,13 @@
 #   scripts/api.sh HEADERS OUTPUT      of the headers in a directory
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/build.sh
 
 headers=${1:-$PWD/build/fast/include} output=${2:-$PWD/build/api}
 if [ $# -eq 0 ]; then
   bash scripts/setup.sh catch2 librapidcheck-dev doxygen
   cmake --preset fast --log-level=WARNING >/dev/null
-  cmake --build --preset fast --target maki_public_headers -- --quiet
+  build build/fast maki_public_headers
 fi
 mkdir -p "$output"
 {

@@ -3,6 +3,7 @@
 # an Intel Skylake-X. It executes some 30 million instructions a second, so tests that take long are left out, and the kernels
 # of products and attention, whose tests nearly all do.
 set -euo pipefail
+export LC_ALL=C # apt-cache translates what is read here
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 
@@ -94,14 +95,14 @@ while read -r name; do
   esac
   kill $! 2>/dev/null
 done </tmp/names
-[ -z "$failed" ]
+[ -s /tmp/names ] && [ -z "$failed" ]
 END
 # The accuracy of log is compared with an instruction that Bochs computes less exactly (FYL2X), and the table of ops with its
 # header.
 boot kernels "sh /each '$tests/maki_tests_kernels' 'attention|gemm|product|rounded|exponential|bfloat16|SIMD math'" &
 boot ops "sh /each '$tests/maki_tests_ops' 'has a row in the table'" &
 wait
-boot runs "'$tests/maki_tests_cli' 'golden runs train on*'"
+boot runs "'$tests/maki_tests_cli' 'golden runs train on*' --warn NoTests"
 for name in kernels ops runs; do
   grep -q "avx512.sh: passed" "$work/$name/console" || { cat "$work/$name/console" && exit 1; }
 done

@@ -11,20 +11,26 @@
 # Environment variables:
 #   WORKLOADS="quickstart baby"  workloads of `steps`; default: quickstart baby gpt2 long
 #   ROUNDS=3                     number of measurements, of which the best counts; default: 1
-#   PYTHON=…                     a Python interpreter with PyTorch 2, for `steps` (bench/torch_step.py)
+#   PYTHON=…                     a Python interpreter with PyTorch 2.4 or later, for `steps` (bench/torch_step.py)
 set -euo pipefail
+export LC_ALL=C # numbers have a decimal point
 cd "$(dirname "$0")/.."
+. scripts/build.sh
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(steps products kernels)
 for part in "${parts[@]}"; do
-  case $part in steps | products | kernels | tiles) ;; *) echo "bench.sh: a part must be steps, products, kernels or tiles; got $part" >&2; exit 2 ;; esac
+  case $part in
+    steps | products | kernels | tiles) ;;
+    *) echo "bench.sh: a part must be steps, products, kernels or tiles; got $part" >&2 && exit 2 ;;
+  esac
 done
 read -ra workloads <<<"${WORKLOADS:-quickstart baby gpt2 long}"
 rounds=${ROUNDS:-1}
 
 bash scripts/setup.sh jq libbenchmark-dev libopenblas-dev libdnnl-dev
-cmake --preset release --log-level=WARNING -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF -DMAKI_BUILD_BENCH=ON -B build/benchmarks
-cmake --build build/benchmarks --target maki maki_benchmarks -- --quiet
+cmake --preset release --log-level=WARNING -B build/benchmarks -DMAKI_BUILD_TESTS=OFF -DMAKI_BUILD_EXAMPLES=OFF \
+  -DMAKI_BUILD_BENCH=ON
+build build/benchmarks maki maki_benchmarks
 maki=build/benchmarks/train/maki
 results=build/benchmarks/results
 mkdir -p "$results"
@@ -32,11 +38,15 @@ mkdir -p "$results"
 # OpenBLAS 0.3.21 does not recognise newer Intel CPUs and is four times slower on them without this setting.
 if grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-SkylakeX}; fi
 
-python=
-for candidate in ${PYTHON:-python3 /usr/bin/python3}; do
-  if "$candidate" -c 'import sys, torch; sys.exit(torch.__version__ < "2")' 2>/dev/null; then python=$candidate && break; fi
+# AdamW of PyTorch 2.4 and later is fused on CPUs.
+new_enough='import sys, torch; sys.exit([int(number) for number in torch.__version__.split(".")[:2]] < [2, 4])'
+candidates=(python3 /usr/bin/python3) python=
+[ -z "${PYTHON:-}" ] || candidates=("$PYTHON")
+for candidate in "${candidates[@]}"; do
+  if "$candidate" -c "$new_enough" 2>/dev/null; then python=$candidate && break; fi
 done
-[ -n "$python" ] || echo "bench.sh: steps are not compared with PyTorch, which needs an interpreter that has it as PYTHON" >&2
+[ -n "$python" ] ||
+  echo "bench.sh: steps are not compared with PyTorch; set PYTHON to an interpreter that has PyTorch 2.4 or later" >&2
 
 # Each function prints tab-separated lines: name, threads, unit, maki's speed, its fraction of the limit, and the name and
 # speed of a competitor. Numbers that a line does not have are 0.
@@ -50,11 +60,11 @@ steps() {
         jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", .gflop_per_second, .share_of_peak, "", 0] | @tsv' \
           <<<"$shape"
         [ -n "$python" ] || continue
-        # torch.compile() needs a C++ compiler that it can use.
+        # torch.compile() needs a C++ compiler that it can use. What fails costs its own figure alone.
         for compiled in '' --compile; do
           "$python" bench/torch_step.py $compiled <<<"$shape" |
             jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", 0, 0, .engine, .gflop_per_second] | @tsv' ||
-            [ -n "$compiled" ]
+            echo "bench.sh: the step is not compared with torch_step.py${compiled:+ $compiled}, which failed" >&2
         done
       done
     done
@@ -74,7 +84,8 @@ benchmarks() { # regular expression of benchmark names
 products() {
   for _ in $(seq "$rounds"); do
     GOMP_SPINCOUNT=2000 benchmarks '^gemm/maki(/|-packed/(1|13),)'
-    benchmarks '^gemm/(openblas/|onednn/|onednn-packed/(1|13),)'
+    benchmarks '^gemm/(openblas/|onednn/|onednn-packed/(1|13),)' ||
+      echo "bench.sh: products are not compared with all of OpenBLAS and oneDNN, which failed" >&2
   done | jq -r '
     (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads |
     (if $n[1] | endswith("-packed") then ", B packed" else "" end) as $packed |

@@ -185,6 +185,7 @@ disturb() {
   done
   if [ $code = hangs ]; then
     fail "$what: a rank hangs"
+    # shellcheck disable=SC2046  # each is a process
     kill -KILL $(cat "$work"/process-*) $launcher 2>/dev/null
     return 1
   fi

@@ -5,6 +5,7 @@
 #
 #   scripts/compressors.sh TEXT [BEFORE]
 set -euo pipefail
+export LC_ALL=C # numbers have a decimal point
 text=$1 before=${2:-/dev/null}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

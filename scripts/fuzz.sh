@@ -10,20 +10,28 @@
 # Inputs, logs and findings are kept below build/fuzz/NAME: a later run goes on from there. A finding is tried again with
 #   MAKI_FUZZ_TARGET=NAME build/fuzz/tests/fuzz/maki_fuzz build/fuzz/NAME/crash-…
 set -euo pipefail
+export LC_ALL=C # times have a decimal point
 cd "$(dirname "$0")/.."
+. scripts/build.sh
 
 fuzzer=build/fuzz/tests/fuzz/maki_fuzz
 if [ -z "${MAKI_FUZZ_NO_BUILD:-}" ]; then
+  bash scripts/setup.sh clang libclang-rt-dev libomp-dev
   cmake --preset fuzz --log-level=WARNING >&2
-  cmake --build --preset fuzz --target maki_fuzz -- --quiet >&2
+  build build/fuzz maki_fuzz
 fi
 names() { (MAKI_FUZZ_TARGET='' "$fuzzer" 2>&1 || true) | sed -n 's/.*one of these targets: //p'; }
 if [ "${1:-}" = --list ]; then
   names | tr ' ' '\n'
   exit
 fi
-chosen=${1:-all}
-if [ "$chosen" = all ]; then chosen=$(names); fi
+chosen=${1:-all} all=$(names)
+[ -n "$all" ] || { echo "fuzz.sh: $fuzzer does not name its targets" >&2 && exit 1; }
+if [ "$chosen" = all ]; then
+  chosen=$all
+elif [[ " $all " != *" $chosen "* ]]; then
+  echo "fuzz.sh: a target must be all or one of these: $all; got $chosen" >&2 && exit 2
+fi
 
 # Files are read and written thousands of times per second: in memory, where that is possible.
 TMPDIR=$(mktemp -d -p "$(test -w /dev/shm && echo /dev/shm || echo /tmp)")

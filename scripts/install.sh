@@ -26,7 +26,7 @@ done
 echo "$prefix/bin/maki is installed, and with it a manual page and completions for bash, zsh and fish."
 
 found=$(command -v maki || true)
-if [ "$found" = "$prefix/bin/maki" ]; then
+if [ "$found" -ef "$prefix/bin/maki" ]; then
   echo "Try it: maki train @stories"
 elif [ -n "$found" ]; then
   echo "But your shell finds another maki first: $found. To use this one, type:"

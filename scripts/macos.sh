@@ -13,6 +13,7 @@ bash scripts/setup.sh catch2 librapidcheck-dev
 if command -v zig >/dev/null; then zig=(zig); else zig=("${PYTHON:-python3}" -m ziglang); fi
 "${zig[@]}" version >/dev/null || { echo "macos.sh: zig is missing: python3 -m pip install ziglang" >&2; exit 1; }
 [ $# -gt 0 ] || set -- autograd nn optim data train examples tests
+for folder; do [ -d "$folder" ] || { echo "macos.sh: there is no folder $folder" >&2 && exit 2; }; done
 
 work=build/macos
 rm -rf "$work"
@@ -35,7 +36,7 @@ while read -r source; do
     autograd/kernels/*|examples/*|*/main.cpp|*/allocations.cpp) echo "#include \"$source\"" > "$work/${source//\//.}" ;;
     *) echo "#include \"$source\"" >> "$work/${folder//\//.}.cpp" ;;
   esac
-done < <(git ls-files --cached --others --exclude-standard -- "${@/%//*.cpp}" | grep -v -E "$only_linux")
+done < <(find "$@" -name '*.cpp' | LC_ALL=C sort | grep -v -E "$only_linux")
 
 compile() {
   "${zig[@]}" c++ -target aarch64-macos -std=c++20 -Xclang -fopenmp -Wall -Wextra -Wshadow -Wconversion -Werror \

@@ -16,6 +16,7 @@
 # (SIGSTOP) counts as time of the test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/build.sh
 
 usage() { sed -n '5,13s/^# \{0,3\}//p' "$0" >&2 && exit 2; }
 mode=draw wanted=${1:-} seed=1 under='' pattern=.
@@ -49,6 +50,12 @@ if [ "$mode" = check ]; then
   exit $bad
 fi
 
+if [ "$mode" = listed ]; then
+  chosen=0
+  while IFS=$'\t' read -rd '' name _; do [[ ! $name =~ $pattern ]] || chosen=1; done < <(listed)
+  [ $chosen = 1 ] || { echo "mutate.sh: no name in tests/mutants/files.txt matches $pattern" >&2 && exit 2; }
+fi
+
 work=$PWD/build/mutants
 tree=$work/tree results=$work/results
 export TMPDIR=$work/tmp OMP_WAIT_POLICY=passive CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
@@ -58,8 +65,10 @@ exec 9>"$work/lock"
 flock -n 9 || { echo "mutate.sh: is running already" >&2 && exit 1; }
 
 all_tests=(autograd kernels ops optim nn data train memory durability cli)
-build() { nice ninja -C build/release "${@/#/maki_tests_}" >"$work/build.log" 2>&1 9>&-; }
-run_tests() { # seconds, folder, tests as Catch2 selects them
+# Builds as scripts/build.sh does, but what the compiler says is read, and so must not be translated.
+build_targets() { LC_ALL=C nice cmake --build build/release --target "$@" >"$work/build.log" 2>&1 9>&-; }
+build_tests() { build_targets "${@/#/maki_tests_}"; }
+run_folder() { # seconds, folder, tests as Catch2 selects them
   local tests watch status=0
   # A test that computes for too long has used its processor time; one that waits for ever, the time of the clock, which is
   # longer because a busy machine must not decide.
@@ -101,18 +110,20 @@ copy_sources() {
 # The tests pass without a fault, and their time limits the one with a fault.
 prepare() {
   local folder begin executables options=(-DCMAKE_EXE_LINKER_FLAGS=)
+  limit_jobs
   copy_sources
   cd "$tree"
   ! command -v mold >/dev/null || options=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold)
   ! command -v ccache >/dev/null || options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   cmake --preset release --log-level=WARNING -DMAKI_HOST_ONLY=ON -DMAKI_BUILD_EXAMPLES=OFF "${options[@]}" >/dev/null 9>&-
-  if ! build "${all_tests[@]}" || ! ninja -C build/release maki_texts >"$work/build.log"; then # what a test installs
+  if ! build_tests "${all_tests[@]}" || ! build_targets maki_texts; then # what a test installs
     echo "mutate.sh: the build fails without a fault:" >&2 && tail -20 "$work/build.log" >&2 && exit 1
   fi
   for folder in "${all_tests[@]}"; do
     [ ! -e "$work/seconds-$folder" ] || continue
     begin=$SECONDS
-    run_tests 3600 "$folder" || { echo "mutate.sh: tests fail without a fault:" >&2 && tail -30 "$work/test.log" >&2 && exit 1; }
+    run_folder 3600 "$folder" ||
+      { echo "mutate.sh: tests fail without a fault:" >&2 && tail -30 "$work/test.log" >&2 && exit 1; }
     executables=("build/release/tests/maki_tests_$folder")
     [[ $folder != @(cli|durability) ]] || executables+=(build/release/train/maki)
     sha256sum "${executables[@]}" >"$work/sums-$folder"
@@ -157,7 +168,7 @@ try_fault() { # file, function
     for folder in $(tests_for "$1"); do
       mapfile -t files < <(tests_naming "$folder" "$1" "$2")
       [ $round = rest ] || [ ${#files[@]} -gt 0 ] || continue
-      if ! build "$folder"; then
+      if ! build_tests "$folder"; then
         verdict=invalid
         grep -q 'error: ' "$work/build.log" || verdict=noticed # the new executable cannot even list its tests
         break 2
@@ -167,7 +178,7 @@ try_fault() { # file, function
       selected="~[.]$(printf '~[#%s]' "${files[@]:-none}")"
       [ $round = rest ] || selected=$(printf '[#%s]~[.],' "${files[@]}")
       verdict=survived
-      run_tests $((30 + 5 * $(cat "$work/seconds-$folder"))) "$folder" "$selected" || { verdict=noticed status=$?; break 2; }
+      run_folder $((30 + 5 * $(cat "$work/seconds-$folder"))) "$folder" "$selected" || { verdict=noticed status=$?; break 2; }
     done
   done
   decided=$folder
@@ -220,10 +231,10 @@ fi
 
 [ ${#survivors[@]} = 0 ] || printf '\nnot noticed: %s\n' "${survivors[@]}"
 # The interval of Wilson.
-awk -v k="${count[noticed]}" -v n=$((count[noticed] + count[survived])) 'BEGIN {
+LC_ALL=C awk -v k="${count[noticed]}" -v n=$((count[noticed] + count[survived])) 'BEGIN {
   if (n == 0) exit
   z = 1.96; middle = (k + z * z / 2) / (n + z * z); half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
   printf "\n%d of %d faults were noticed: %.0f %%, 95 %% interval %.0f to %.0f %%\n", k, n, 100 * k / n, 100 * (middle - half), 100 * (middle + half)
 }'
 echo "not counted: ${count[invalid]} that do not compile, ${count[unchanged]} with the same machine code, ${count[equivalent]} listed as equivalent"
-[ "$mode" = draw ] || [ ${#survivors[@]} = 0 ]
+[ $((count[noticed] + count[survived])) -gt 0 ] && { [ "$mode" = draw ] || [ ${#survivors[@]} = 0 ]; }

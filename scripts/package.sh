@@ -7,6 +7,7 @@
 # libraries that it needs beside it, for every Linux whose glibc is not older than what they were built with; the wheel is
 # for `pip install`. arm64-…: the same for ARM64, built on another machine (scripts/arm64.sh).
 set -euo pipefail
+export LC_ALL=C # of what is sorted, and of what other programs print
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 [ $# -gt 0 ] || set -- deb tar wheel
@@ -95,7 +96,7 @@ package_wheel() {
   name=maki-$version-$tag.whl
   (
     cd "$tree"
-    find . -type f | sed 's|^\./||' | LC_ALL=C sort | while read -r file; do
+    find . -type f | sed 's|^\./||' | sort | while read -r file; do
       # The checksum in base64 for addresses, of its bytes.
       printf '%s,sha256=%s,%s\n' "$file" \
         "$(printf "$(sha256sum "$file" | cut -c1-64 | sed 's/../\\x&/g')" | base64 | tr '+/' '-_' | tr -d '=')" \
@@ -105,7 +106,7 @@ package_wheel() {
     mv "$out/RECORD" "$info/RECORD"
     settle .
     rm -f "$out/$name"
-    find . -type f | sed 's|^\./||' | LC_ALL=C sort | zip -X -9 -q "$out/$name" -@
+    find . -type f | sed 's|^\./||' | sort | zip -X -9 -q "$out/$name" -@
   )
 }
 

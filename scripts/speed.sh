@@ -6,6 +6,7 @@
 #   scripts/speed.sh             compare: the median of five rounds must not be below the recorded range
 #   scripts/speed.sh --update    record the range of seven rounds for this SIMD target
 set -euo pipefail
+export LC_ALL=C # numbers have a decimal point
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts that try maki in clean systems, in the root of the source tree. Needs root.
 
 # Runs a command in a clean system: in_system NAME COMMAND…, where NAME is debian-12, debian-13 or ubuntu-24.04. There, /maki

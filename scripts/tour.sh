@@ -16,4 +16,4 @@ esac
 bash scripts/setup.sh catch2 librapidcheck-dev
 cmake --preset fast --log-level=WARNING >/dev/null
 build build/fast maki_tests_docs
-OMP_WAIT_POLICY=passive build/fast/tests/maki_tests_docs "$filter"
+OMP_WAIT_POLICY=passive run_tests build/fast/tests/maki_tests_docs "$filter"

@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 
 PROGRAM = str(Path(__file__).parent / "bin" / "maki")
+# What maki prints is UTF-8 in every locale, but for names of files and bytes of a model that are not.
+_TEXT = {"encoding": "utf-8", "errors": "replace"}
 
 # By verb, the options that ask for another form of its result than --json, which the program refuses beside it; --lang
 # is the language of a drawing.
@@ -34,7 +36,7 @@ def run(arguments):
     arguments = [str(argument) for argument in arguments]
     if "--json" not in arguments and _may_have_json(arguments):
         arguments.append("--json")
-    with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **_TEXT) as program:
         printed = []
         reader = threading.Thread(target=lambda: printed.append(program.stdout.read()))
         reader.start()
@@ -61,7 +63,7 @@ def _may_have_json(arguments):
     other_forms = _OTHER_FORMS.get(verbs[0] if verbs else "", ())
     if any(argument.partition("=")[0] in other_forms for argument in arguments):
         return False
-    help_text = subprocess.run([PROGRAM, *verbs, "--help"], stdout=subprocess.PIPE, text=True).stdout
+    help_text = subprocess.run([PROGRAM, *verbs, "--help"], stdout=subprocess.PIPE, **_TEXT).stdout
     return "  --json " in help_text
 
 

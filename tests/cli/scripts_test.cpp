@@ -42,8 +42,9 @@ TEST_CASE("install.sh installs maki into the given folder, and prints what to ad
   REQUIRE_THAT(first.out, ContainsSubstring(program + " is installed") && ContainsSubstring(line));
   REQUIRE_FALSE(std::filesystem::exists(prefix + "/include"));
   REQUIRE(shell(line + "; maki --version").out == run_maki({"--version"}).out);
-  // If maki is on the PATH, a command to try is printed.
+  // If maki is on the PATH, a command to try is printed, however the folder was written.
   REQUIRE_THAT(shell(line + "; " + install).out, ContainsSubstring("Try it: maki train @stories"));
+  REQUIRE_THAT(shell(line + "; " + install + "/").out, ContainsSubstring("Try it: maki train @stories"));
   // Another maki earlier on the PATH is named.
   folder.write("tools/maki", "");
   std::filesystem::permissions(folder / "tools/maki", std::filesystem::perms::owner_all);
@@ -68,11 +69,20 @@ TEST_CASE("demo.sh trains for the given time, writes a text, and prints what to 
   const Finished demo = shell("cd '" + folder / "" + "' && DEMO_SECONDS=1 maki/scripts/demo.sh 'my text.txt'");
   INFO(demo.out);
   REQUIRE(demo.exit_code == 0);
-  REQUIRE_THAT(demo.out, ContainsSubstring("scripts/install.sh ") && ContainsSubstring("maki generate runs/demo-1") &&
+  REQUIRE_THAT(demo.out, ContainsSubstring(folder / "maki/scripts/install.sh\n") &&
+                             ContainsSubstring("maki generate " + folder / "maki/runs/demo-1\n") &&
                              ContainsSubstring("maki train my.txt"));
   const Finished again = run_maki({"generate", folder / "maki/runs/demo-1", "--max-tokens", "5"});
   INFO(again.err);
   REQUIRE(again.exit_code == 0);
+}
+
+TEST_CASE("demo.sh refuses a text that does not exist before it builds") {
+  const TemporaryFolder folder;
+  const Finished demo = shell("cd '" + folder / "" + "' && unset MAKI_BUILD && '" + kScripts + "demo.sh' missing.txt");
+  REQUIRE(demo.exit_code == 3);
+  REQUIRE_THAT(demo.out, ContainsSubstring("CORPUS must be a file or directory that exists") &&
+                             ContainsSubstring("got missing.txt"));
 }
 
 TEST_CASE("demo.sh ends with the exit code of maki, after its message") {
@@ -92,5 +102,27 @@ TEST_CASE("a build that fails shows what it printed, and ends the script") {
   const Finished built = shell("cd '" + folder / "" + "' && PATH=\"$PWD:$PATH\" bash -c 'set -euo pipefail; . \"" +
                                kScripts + "build.sh\"; build .; echo reached'");
   REQUIRE(built.exit_code == 1);
-  REQUIRE_THAT(built.out, ContainsSubstring("the compiler is broken") && !ContainsSubstring("reached"));
+  REQUIRE_THAT(built.out, ContainsSubstring("the compiler is broken") && ContainsSubstring("/build.log") &&
+                              !ContainsSubstring("reached"));
+}
+
+TEST_CASE("a build has as many jobs as there are cores and memory for, unless the user says how many") {
+  const TemporaryFolder folder;
+  for (const auto& [name, printed] : {std::pair{"nproc", "64"}, std::pair{"cat", "MemAvailable: 2400000 kB"}}) {
+    const std::string program = folder.write(name, std::string("#!/bin/sh\necho ") + printed + "\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  const std::string build = "PATH='" + folder / "" + "':\"$PATH\" bash -c 'set -euo pipefail; . \"" + kScripts +
+                            "build.sh\"; limit_jobs; echo $CMAKE_BUILD_PARALLEL_LEVEL'";
+  REQUIRE(shell("unset CMAKE_BUILD_PARALLEL_LEVEL; " + build).out == "2\n");
+  REQUIRE(shell("export CMAKE_BUILD_PARALLEL_LEVEL=77; " + build).out == "77\n");
+  folder.write("cat", "#!/bin/sh\necho MemAvailable: 1000 kB\n");
+  std::filesystem::permissions(folder / "cat", std::filesystem::perms::owner_all);
+  REQUIRE(shell("unset CMAKE_BUILD_PARALLEL_LEVEL; " + build).out == "1\n");
+}
+
+TEST_CASE("mutate.sh --listed refuses a pattern that no fault has") {
+  const Finished refused = shell("'" + kScripts + "mutate.sh' --listed no-such-fault");
+  REQUIRE(refused.exit_code == 2);
+  REQUIRE_THAT(refused.out, ContainsSubstring("matches no-such-fault"));
 }

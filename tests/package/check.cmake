@@ -1,6 +1,6 @@
 # Installs maki into a fresh folder, builds the project in this folder against it, and runs it.
-# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<compiler> -DFLAGS=<its flags>
-#       -P check.cmake
+# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<compiler>
+#       -DARGUMENT=<of CXX="ccache g++": g++> -DFLAGS=<its flags> -P check.cmake
 # The compiler must be the one that built maki, because two OpenMP runtimes must not be mixed.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -21,8 +21,9 @@ if(status EQUAL 0 OR NOT output MATCHES "not_built.stamp" OR EXISTS "${WORK}/non
   message(FATAL_ERROR "an incomplete build was installed, or refused with: ${output}")
 endif()
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix")
-run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release
-    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+set(options -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=${COMPILER}"
+    "-DCMAKE_CXX_COMPILER_ARG1=${ARGUMENT}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" ${options})
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 run("${WORK}/build/uses_maki")
 if(NOT output MATCHES "loss fell")
@@ -30,14 +31,26 @@ if(NOT output MATCHES "loss fell")
 endif()
 message(STATUS "${output}")
 
+# Without a library that maki needs, it is not found, and the project decides what follows.
+file(WRITE "${WORK}/without/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)
+project(without_maki LANGUAGES CXX)
+find_package(maki QUIET)
+message(STATUS \"\${maki_FOUND}: \${maki_NOT_FOUND_MESSAGE}\")\n")
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH= "PKG_CONFIG_LIBDIR=${WORK}" ${CMAKE_COMMAND} -S "${WORK}/without"
+    -B "${WORK}/without/build" ${options})
+if(NOT output MATCHES "0: maki needs xxhash, which pkg-config did not find")
+  message(FATAL_ERROR "find_package(maki QUIET) without libraries printed: ${output}")
+endif()
+
 # Every installed header compiles alone. Most are the first header of a source file of theirs, which compiled. The others
-# are compiled here, and then all together, with nothing but the prefix on the include path.
+# are compiled here, and all together, with nothing but the prefix on the include path.
 file(GLOB_RECURSE headers RELATIVE "${WORK}/prefix/include" "${WORK}/prefix/include/maki/*.h")
 list(LENGTH headers count)
 if(count LESS 60)
   message(FATAL_ERROR "only ${count} headers were installed")
 endif()
-set(lines "")
+separate_arguments(words UNIX_COMMAND "${ARGUMENT} ${FLAGS}")
+set(compile ${COMPILER} ${words} -x c++ -std=c++20 -fsyntax-only -Wall -Werror -fopenmp -I ${WORK}/prefix/include)
 set(all "")
 foreach(header ${headers})
   string(APPEND all "#include <${header}>\n")
@@ -49,11 +62,9 @@ foreach(header ${headers})
     list(GET includes 0 first)
   endif()
   if(NOT first STREQUAL "#include \"${name}.h\"")
-    string(APPEND lines "${header}\n")
+    run(${compile} -include ${header} /dev/null)
   endif()
 endforeach()
-file(WRITE "${WORK}/headers.txt" "${lines}")
 file(WRITE "${WORK}/all.cpp" "${all}")
-set(compile "'${COMPILER}' ${FLAGS} -x c++ -std=c++20 -fsyntax-only -Wall -Werror -fopenmp -I '${WORK}/prefix/include'")
-run(sh -c "${compile} '${WORK}/all.cpp' && xargs -I HEADER sh -c \"echo '#include <HEADER>' | ${compile} -\" < '${WORK}/headers.txt'")
+run(${compile} "${WORK}/all.cpp")
 message(STATUS "${count} headers compile alone")
