@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <sys/stat.h>
 #include <tuple>
 #include <vector>
 
@@ -128,6 +129,16 @@ TEST_CASE("a report of a run whose text is gone shows everything else, and says 
   REQUIRE(page_has(page, "corpus.txt"));
   REQUIRE(page_has(page, "Losses"));
   REQUIRE_FALSE(page_has(page, "How surprised"));
+}
+
+TEST_CASE("a report does not wait for a text that was a pipe, and says so") {
+  const TemporaryFolder folder;
+  const std::string run = run_to_report(folder, "run"), corpus = folder / "corpus.txt";
+  std::filesystem::remove(corpus);
+  REQUIRE(mkfifo(corpus.c_str(), 0600) == 0);
+  const std::string page = report_of({run});
+  REQUIRE(page_has(page, "standard input or a pipe"));
+  REQUIRE(page_has(page, "hash of its values"));
 }
 
 TEST_CASE("a report shows what a translator, a classifier and an encoder have learned") {

@@ -123,15 +123,15 @@ TEST_CASE("echoed prompts are part of what an answer may have", "[completions_te
     return false;
   };
   const std::string many = R"(,"max_tokens":0,"n":128,"prompt":"a")", scored = many + R"(,"logprobs":98)";
-  REQUIRE_FALSE(refuses(scored + R"(,"echo":true)", 781));  // 781 · 128 · 100 is just below ten million
-  REQUIRE(refuses(scored + R"(,"echo":true)", 782));
+  REQUIRE_FALSE(refuses(scored + R"(,"echo":true)", 78));  // 78 · 128 · 100 is just below a million
+  REQUIRE(refuses(scored + R"(,"echo":true)", 79));
   REQUIRE_FALSE(refuses(scored, 1'000'000));
-  REQUIRE_FALSE(refuses(many + R"(,"echo":true)", 78'125));  // without log-probabilities a token counts once
-  REQUIRE(refuses(many + R"(,"echo":true)", 78'126));
-  // With 2 · 5 texts of 2000 tokens: 5 · (1,996,000 + 2 · 2000) is ten million.
+  REQUIRE_FALSE(refuses(many + R"(,"echo":true)", 7812));  // without log-probabilities a token counts once
+  REQUIRE(refuses(many + R"(,"echo":true)", 7813));
+  // With 2 · 5 texts of 2000 tokens: 5 · (196,000 + 2 · 2000) is a million.
   const std::string both = R"(,"n":5,"prompt":["a","b"],"max_tokens":2000,"echo":true)";
-  REQUIRE_FALSE(refuses(both, 1'996'000));
-  REQUIRE(refuses(both, 1'996'001));
+  REQUIRE_FALSE(refuses(both, 196'000));
+  REQUIRE(refuses(both, 196'001));
 }
 
 TEST_CASE("answers say why a text ended, and name tokens that are no text by their bytes", "[completions_test]") {
@@ -163,6 +163,20 @@ TEST_CASE("answers say why a text ended, and name tokens that are no text by the
     REQUIRE(unscored.take() == Json{{"text", "text"}, {"index", 3}, {"logprobs", nullptr}, {"finish_reason", reason}});
     REQUIRE(unscored.take().is_null() == !end.has_value());
   }
+}
+
+TEST_CASE("the token that was drawn is among the most probable ones, also if it is none of them",
+          "[completions_test]") {
+  const auto tokenizer = make_tokenizer("byte", TextToLearn(""));
+  CompletionChoice choice(0, /*scored=*/true);
+  for (const std::vector<LogProbability>& top : {std::vector<LogProbability>{{'a', -0.5}}, {}, {{0xff, -2}}}) {
+    const TokenLogProbabilities scores{{0xff, -2}, top};
+    choice.add(*tokenizer, 0xff, &scores);
+  }
+  const Json logprobs = choice.take().at("logprobs"), drawn{{"bytes:\\xff", -2.0}};
+  REQUIRE(logprobs.at("top_logprobs") == Json{{{"a", -0.5}, {"bytes:\\xff", -2.0}}, drawn, drawn});
+  REQUIRE(logprobs.at("top_ids").at(0) == Json{{"a", 'a'}, {"bytes:\\xff", 0xff}});
+  REQUIRE(logprobs.at("top_not_text").at(0) == Json::array({"bytes:\\xff"}));
 }
 
 TEST_CASE("answers say which alternatives nobody can write into a text", "[completions_test]") {

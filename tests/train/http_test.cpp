@@ -51,6 +51,7 @@ TEST_CASE("what is written to a client that does not read is kept, however much 
 
 TEST_CASE("a host means a server if it is its address in any spelling, or any address if it listens on all") {
   const std::tuple<const char*, const char*, bool> rows[] = {{"127.0.0.1", "localhost", true},
+                                                             {"127.0.0.1", "LocalHost:80", true},
                                                              {"127.0.0.1", "[0:0::1]:80", true},
                                                              {"127.0.0.1", "[fd00::2]", false},
                                                              {"fd00::2", "[FD00:0::2]:8270", true},

@@ -76,8 +76,33 @@ TEST_CASE("what the page says of a run, or of a request for it, ends with anothe
 }
 
 TEST_CASE("the text to look inside is proposed until the user changes it, and cuts no character in half") {
-  CHECK(matches(content("/page.js"), R"(box\.defaultValue \|\|= (.*?);)") ==
-        std::set<std::string>{"[...begun].slice(0, 40).join('')"});
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(box\.defaultValue \|\|= (.*?);)") ==
+        std::set<std::string>{"new TextDecoder().decode(bytes, { stream: true })"});
+  // No token has less than a byte, so that the context holds as many bytes as tokens.
+  CHECK(matches(script, R"(const bytes = (.*?);)") ==
+        std::set<std::string>{"new TextEncoder().encode([...begun].slice(0, 40).join('')).slice(0, run.block_size)"});
+}
+
+TEST_CASE("the run, the explanation and the cell that are shown stay those that the user has chosen") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(names\.indexOf\((.*)\), 0\))") == std::set<std::string>{"settings.get('run') ?? run?.name"});
+  CHECK(matches(script, R"(question === asks && \((.*)\)\) return;)") ==
+        std::set<std::string>{"trail.length || askedAt === run.shown"});
+  CHECK(matches(script, R"(canvas\.onpointerdown = (\S+) =)") == std::set<std::string>{"canvas.onpointermove"});
+}
+
+TEST_CASE("a page that is hidden follows no run, and the best checkpoint is asked for by no step") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(document\.onvisibilitychange = (\w+);)") == std::set<std::string>{"listen"});
+  CHECK(matches(script, R"(if \((.*document\.hidden)\) return;)") == std::set<std::string>{"!run || document.hidden"});
+  CHECK(matches(script, R"(const model = (.*) \? '' :)") ==
+        std::set<std::string>{"step === best && wanted === 'best'"});
+}
+
+TEST_CASE("a text is scored by all of its tokens, also by those that only begin a character") {
+  CHECK(matches(content("/page.js"), R"(const known = (choice.*), count)") ==
+        std::set<std::string>{"choice.logprobs.token_logprobs.filter((chance) => chance !== null)"});
 }
 
 TEST_CASE("alternatives that cannot be written into a text cannot be chosen") {

@@ -194,7 +194,8 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
         run,
         file_exists(RunDirectory(run).config_file()) ? "was imported, or exported without it" : "has no config.toml");
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
-                     "{}: the text of this run came from standard input; pass - again, with the same text", run);
+                     "{}: the text of this run came from standard input or a pipe; pass - again, with the same text",
+                     run);
   return stored;
 }
 

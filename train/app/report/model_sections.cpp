@@ -8,6 +8,7 @@
 #include "autograd/ops.h"
 #include "data/dataset/masking.h"
 #include "data/dataset/window_batches.h"
+#include "data/io/file.h"
 #include "data/io/number.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
@@ -69,6 +70,12 @@ void read_text(const MeasuredRun& run, ReadModel& read) {
         run.path);
   config.model = state.config.model;
   config.task = state.config.task;
+  // A pipe or a device would be waited for.
+  const auto is_input = [](const std::string& source) {
+    using Kind = std::filesystem::file_type;
+    return !std::set{Kind::regular, Kind::directory, Kind::not_found}.contains(file_kind(source));
+  };
+  std::ranges::replace_if(config.corpus, is_input, "-");
   config.corpus = resume_sources(run.path, {}, config.corpus);
   const Corpus corpus = reread_corpus(config, state.corpus_hash, "name its new place with maki eval RUN CORPUS");
   if (!corpus.prepared) read.new_words = new_word_share(corpus.text);

@@ -1,5 +1,6 @@
 #include "train/app/serve/completions.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "data/io/number.h"
@@ -9,8 +10,8 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kMaxAlternatives = 100;          // for each token
-constexpr std::int64_t kMaxAnswerEntries = 10'000'000;  // tokens and alternatives of all texts, with echoed prompts
+constexpr std::int64_t kMaxAlternatives = 100;         // for each token
+constexpr std::int64_t kMaxAnswerEntries = 1'000'000;  // tokens and alternatives of all texts, with echoed prompts
 constexpr std::size_t kMaxStops = 16, kMaxStopBytes = 1000;
 constexpr double kMaxPenalty = 100;
 
@@ -120,8 +121,14 @@ CompletionChoice::CompletionChoice(std::int64_t index, bool scored) : index_(ind
 
 void CompletionChoice::add(const Tokenizer& tokenizer, std::int32_t id, const TokenLogProbabilities* scores) {
   Json top, ids, not_text;
-  for (std::size_t i = 0; scores != nullptr && i < scores->top.size(); ++i) {
-    const LogProbability& entry = scores->top[i];
+  std::vector<LogProbability> entries;
+  if (scores != nullptr) {
+    entries = scores->top;
+    // Clients look for the token itself among the most probable ones.
+    if (std::ranges::find(entries, scores->drawn.id, &LogProbability::id) == entries.end())
+      entries.push_back(scores->drawn);
+  }
+  for (const LogProbability& entry : entries) {
     const std::string name = token_name(tokenizer.bytes(entry.id));
     top[name] = entry.value;
     ids[name] = entry.id;

@@ -29,11 +29,11 @@ Engine::~Engine() {
   thread_.join();
 }
 
-void Engine::compute(std::shared_ptr<HttpExchange> exchange, std::function<void()> task) {
+void Engine::add(Tasks& tasks, std::shared_ptr<HttpExchange> exchange, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= kMaxWaitingRequests)
+  if (completions_.size() + slow_.size() >= kMaxWaitingRequests)
     throw HttpError(MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting; try again later");
-  waiting_.emplace_back([exchange = std::move(exchange), task = std::move(task)] {
+  tasks.emplace_back([exchange = std::move(exchange), task = std::move(task)] {
     if (exchange->gone()) return;
     try {
       task();
@@ -44,28 +44,36 @@ void Engine::compute(std::shared_ptr<HttpExchange> exchange, std::function<void(
   changed_.notify_all();
 }
 
+void Engine::compute(std::shared_ptr<HttpExchange> exchange, std::function<void()> task) {
+  add(slow_, std::move(exchange), std::move(task));
+}
+
 void Engine::with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute use) {
   compute(std::move(exchange), [this, name, use = std::move(use)] { use(model(name)); });
 }
 
 void Engine::complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange) {
-  const std::string name = request.model;
-  with_model(name, exchange, [this, request = std::move(request), exchange](const auto& model) mutable {
-    scoring_.push_back(std::make_shared<CompletionAnswer>(std::move(request), model, exchange));
+  add(completions_, exchange, [this, request = std::move(request), exchange]() mutable {
+    const Model loaded = model(request.model);
+    scoring_.push_back(std::make_shared<CompletionAnswer>(std::move(request), loaded, exchange));
   });
 }
 
 void Engine::run() {
   for (;;) {
-    std::vector<std::function<void()>> taken;
+    Tasks taken;
     {
       std::unique_lock lock(mutex_);
-      if (scoring_.empty() && turns_.idle() && waiting_.empty()) {
-        changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+      if (scoring_.empty() && turns_.idle() && !has_tasks()) {
+        changed_.wait(lock, [&] { return stopping_ || has_tasks(); });
         changed_.wait_for(lock, kGatherTime, [&] { return stopping_; });
       }
       if (stopping_) return;
-      taken.swap(waiting_);
+      taken.swap(completions_);
+      if (!slow_.empty()) {
+        taken.push_back(std::move(slow_.front()));
+        slow_.pop_front();
+      }
     }
     for (const auto& compute : taken) compute();
     score();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -29,8 +30,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Calls `task`, some time later. An exception refuses the request, which is left out if its client has gone.
-  /// Throws HttpError if too many requests are waiting.
+  /// Calls `task`, some time later: one such task between two tokens of the texts. An exception refuses the request,
+  /// which is left out if its client has gone. Throws HttpError if too many requests are waiting.
   void compute(std::shared_ptr<HttpExchange> exchange, std::function<void()> task);
 
   /// What is to be done with a model. An exception refuses the request.
@@ -42,6 +43,9 @@ class Engine {
   void complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange);
 
  private:
+  using Tasks = std::deque<std::function<void()>>;
+  void add(Tasks& tasks, std::shared_ptr<HttpExchange> exchange, std::function<void()> task);
+  bool has_tasks() const { return !completions_.empty() || !slow_.empty(); }
   Model model(const std::string& name);
   Model load(const std::string& path);
   void run();
@@ -60,7 +64,7 @@ class Engine {
 
   std::mutex mutex_;  // of the following
   std::condition_variable changed_;
-  std::vector<std::function<void()>> waiting_;  // none throws
+  Tasks completions_, slow_;  // none throws
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -37,6 +37,12 @@ std::string error_json(int status, const char* sentence) {
   return json_text(Json{{"error", {{"message", sentence}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}});
 }
 
+// Whatever the locale: HTTP means the letters of ASCII.
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 // In a time that does not depend on how much of them is equal.
 bool are_equal(std::string_view given, std::string_view secret) {
   unsigned difference = given.size() == secret.size() ? 0 : 1;
@@ -94,7 +100,7 @@ bool listens_on_all(const std::string& bytes) {
 bool is_own_host(std::string_view host, const std::string& address) {
   const std::size_t end = host.find_last_not_of("0123456789");
   if (end != std::string_view::npos && host[end] == ':' && end + 1 < host.size()) host = host.substr(0, end);
-  if (host == "localhost") return true;
+  if (lower_case(std::string(host)) == "localhost") return true;
   // Browsers leave out the interface, which follows the address after a %.
   const std::string given = bytes_of_host(host), own = bytes_of_host(host_of(address.substr(0, address.find('%'))));
   if (given.empty()) return false;
@@ -322,24 +328,28 @@ void HttpServer::check_head(const HttpExchange& exchange, std::string_view path,
           listens_on_all() ? "Host: must be localhost or a numeric address of this machine; its name is refused"
                            : "Host: must be localhost, 127.0.0.1, [::1] or the address that is served");
   const char* const origin = MHD_lookup_connection_value(exchange.connection_, MHD_HEADER_KIND, "Origin");
-  require(origin == nullptr || origin == "http://" + host, MHD_HTTP_FORBIDDEN,
+  require(origin == nullptr || lower_case(origin) == lower_case("http://" + host), MHD_HTTP_FORBIDDEN,
           "Origin: requests of other pages are refused");
   require(!methods(path).empty(), MHD_HTTP_NOT_FOUND, "there is nothing at this path");
   if (method == "OPTIONS") return;
   const HttpRoute* const found = route(method, path);
   require(found != nullptr, MHD_HTTP_METHOD_NOT_ALLOWED, "the method must be one of those that Allow names");
-  require(!found->needs_token || options_.token.empty() ||
-              are_equal(exchange.header("Authorization"), "Bearer " + options_.token),
+  // Browsers tell it where they send no Origin: in requests of an image or a script, which any page may contain.
+  const std::string site = exchange.header("Sec-Fetch-Site");
+  require(!found->needs_token || site.empty() || site == "same-origin" || site == "none", MHD_HTTP_FORBIDDEN,
+          "Sec-Fetch-Site: requests of other pages are refused");
+  std::string given = exchange.header("Authorization");
+  given.replace(0, given.find(' '), lower_case(given.substr(0, given.find(' '))));
+  require(!found->needs_token || options_.token.empty() || are_equal(given, "bearer " + options_.token),
           MHD_HTTP_UNAUTHORIZED, "Authorization: must be Bearer and the token that the server printed");
   // A body without a length could have any.
   require(MHD_lookup_connection_value(exchange.connection_, MHD_HEADER_KIND, "Transfer-Encoding") == nullptr,
           MHD_HTTP_LENGTH_REQUIRED, "Content-Length: must be given");
   require(std::strtoull(exchange.header("Content-Length").c_str(), nullptr, 10) <= kMaxHttpBody,
           MHD_HTTP_CONTENT_TOO_LARGE, "the body must have at most 1 MiB");
-  std::string type = exchange.header("Content-Type");
-  type.resize(std::min(type.size(), type.find_first_of("; ")));
-  require(method != "POST" || type == kJsonType, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-          "Content-Type: must be application/json");
+  const std::string type = exchange.header("Content-Type");
+  require(method != "POST" || lower_case(type.substr(0, type.find_first_of("; "))) == kJsonType,
+          MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json");
 }
 
 void HttpServer::completed(void* cls, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {

@@ -99,7 +99,7 @@ class HttpExchange {
 
 struct HttpRoute {
   const char *method, *path;
-  bool needs_token;
+  bool needs_token;  ///< false for a page and its files: others may link to it, but make no other request
   /// Called in the thread that polls, so it must be quick. Answers, or keeps the exchange for another thread that will.
   /// What it throws refuses the request.
   std::function<void(const std::shared_ptr<HttpExchange>&)> handle;

@@ -38,7 +38,8 @@ Json describe(const std::string& name, const RunDirectory& run) {
           {"best", best ? Json(best->step) : Json()},
           {"n_layer", config.n_layer},
           {"n_head", config.n_head},
-          {"width", config.n_embd}};
+          {"width", config.n_embd},
+          {"block_size", config.block_size}};
 }
 
 }  // namespace

@@ -14,14 +14,13 @@ const kTexts = {
   training: ['Training now', '学習中'], ended: ['This run has ended.', 'この学習は終わっています。'], step: ['steps', 'ステップ'],
   seconds: ['seconds', '秒'], linear: ['linear', '線形'], log: ['logarithmic', '対数'], across: ['Across', '横軸'],
   acrossScale: ['Scale across', '横の目盛り'], upScale: ['Scale up', '縦の目盛り'], smoothing: ['Smoothing', '平滑化'],
-  progress: ['Step', 'ステップ'], ofSteps: ['{step} of {steps}', '{step} / {steps}'],
+  progress: ['Step', 'ステップ'], ofSteps: ['{step} of {steps}', '{step} / {steps}'], atStep: ['At step', 'ステップ'],
   trainingLoss: ['Training loss', '訓練損失'], validationLoss: ['Validation loss', '検証損失'], bestLoss: ['Best', '最良'],
   bits: ['Bits per character', '1 文字あたりのビット数'], speed: ['Tokens per second', '毎秒トークン数'],
   timeLeft: ['Time left', '残り時間'], loss: ['Loss, nats per token', '損失（1 トークンあたりのナット）'],
   learningRate: ['Learning rate', '学習率'], gradientNorm: ['Gradient norm', '勾配のノルム'], raw: ['training, raw', '訓練'],
   smooth: ['training, smoothed', '訓練（平滑化）'], validation: ['validation', '検証'], counting: ['counting alone', '数え上げのみ'],
   bestPossible: ['best possible', '理論上の最良'], samples: ['What the model writes', 'モデルが書く文章'],
-  atStep: ['At step', 'ステップ'],
   // Write
   writeHint: ['The model continues your text (Ctrl+Enter). A token at the cursor shows its alternatives (Tab).',
     '文章の続きを書きます（Ctrl+Enter）。トークンを指すかカーソルを入れると、ほかの候補が表示されます（Tab で移動、Enter で選択）。'],
@@ -154,6 +153,7 @@ function roving(group, selector) {
     event.preventDefault();
     items[(at + move + items.length) % items.length].focus();
   });
+  return group;
 }
 
 // === Watch: a run while it trains ===
@@ -244,15 +244,17 @@ function drawChart(box, { title, lines, levels = [], across, logAcross, logUp })
 const emptyRecord = () => ({ state: 'connecting', cursor: 0, start: {}, losses: {}, samples: [], pace: [],
   curves: Object.fromEntries([...Object.keys(kKeys), 'validation'].map((name) => [name, new Curve()])) });
 function follow() {
-  following.abort();
-  [following, record] = [new AbortController(), emptyRecord()];
+  record = emptyRecord();
   find('report').shadowRoot?.replaceChildren();
-  if (run) listen(`run=${encodeURIComponent(run.name)}`, following.signal);
+  listen();
 }
 
-// Events come from a cursor, so that a lost connection loses none.
-async function listen(query, signal) {
-  showReport(query, signal);
+// Events come from a cursor, so that a lost connection loses none. Hidden pages have none: a browser allows six in all.
+async function listen() {
+  following.abort();
+  const { signal } = following = new AbortController(), query = `run=${encodeURIComponent(run?.name)}`;
+  if (!run || document.hidden) return;
+  if (!find('report').shadowRoot?.innerHTML) showReport(query, signal);
   for (let pause = kFirstPause; !signal.aborted; pause = Math.min(2 * pause, kLongestPause)) {
     try {
       for await (const event of events(await request(`/api/events?${query}&after=${record.cursor}`, { signal }))) {
@@ -349,54 +351,61 @@ function drawWatch() {
 const kBounds = [0.5, 0.2, 0.05, 0.01, 0.001, 0]; // the lowest probability of each colour, classes p0 to p5
 const kMostUndo = 100, kPopupStays = 300; // steps, milliseconds
 const area = find('text'), coloured = find('coloured'), popup = find('alternatives');
-let tokens = [], old = '', undos = [], work = null, hiding = 0;
+let tokens = [], old = '', writer = '', undos = [], work = null, hiding = 0; // writer: the run of the text
 
-// The tokens {start, end, logprob, top} of a part of an answer that begins at `start`, after `shown` characters of the
-// answer. JavaScript counts UTF-16 units. A token that only begins a character is empty; the next has the character.
-function tokensOf({ text: written, logprobs, shown = 0 }, start) {
-  if (!logprobs?.tokens.length) return [];
+// The tokens {start, end, logprob, top} that are `known`, and those of a part of an answer that begins at `start`, after
+// `shown` characters of the answer. JavaScript counts UTF-16 units. The tokens of one character become one, which is
+// empty as long as others follow.
+function tokensOf({ text: written, logprobs, shown = 0 }, start, known = []) {
+  if (!logprobs?.tokens.length) return known;
   const units = [start], { text_offset: offsets, token_logprobs: chances, top_logprobs: tops } = logprobs;
   for (const character of written) units.push(units.at(-1) + character.length);
   const place = (i) => (i ? units[offsets[i] - shown] ?? units.at(-1) : start);
   const top = (i) => Object.entries(tops[i] ?? {}).sort(([, a], [, b]) => b - a)
     .map(([name, chance]) => [name, chance, logprobs.top_not_text[i]?.includes(name)]); // true: cannot be written
-  return chances.map((logprob, i) => ({ start: place(i), end: place(i + 1), logprob, top: top(i) }))
-    .filter((token) => token.end > token.start);
+  return chances.reduce((before, chance, i) => {
+    const token = { start: place(i), end: place(i + 1), logprob: chance, top: top(i) }, last = before.at(-1);
+    if (last?.start !== token.start || last.end !== token.start) return [...before, token];
+    const logprob = last.logprob === null ? null : last.logprob + chance; // of all tokens of the character
+    return [...before.slice(0, -1), { ...token, logprob, top: [] }];
+  }, known);
 }
 function asked(model, more) {
   const number = (name) => Number(setting(name)), seed = setting('seed') && { seed: number('seed') };
   return { body: { model, prompt: old, logprobs: 5, temperature: number('temperature'), top_p: number('top_p'),
     max_tokens: number('max_tokens'), ...seed, ...more } };
 }
-async function* complete(model, signal) {
+async function* complete(model, signal, written = '', known = []) {
   const response = await request('/v1/completions', { ...asked(model, { stream: true }), signal });
   let shown = 0;
   for await (const { data } of events(response)) {
     if (data === '[DONE]' || signal.aborted) return;
     const { error, choices } = JSON.parse(data);
     if (error) throw new Error(error.message);
-    for (const choice of choices) { yield { ...choice, shown }; shown += [...choice.text].length; }
+    for (const choice of choices) {
+      [known, shown] = [tokensOf({ ...choice, shown }, written.length, known), shown + [...choice.text].length];
+      yield [written += choice.text, known];
+    }
   }
 }
 function mark(written, { logprob }) {
   const p = Math.exp(logprob), className = `token p${kBounds.findIndex((bound) => p >= bound)}`;
   return el('span', logprob === null ? { className: 'token' } : { className, title: percent(p) }, written);
 }
+function pieces(written, known) {
+  let at = 0;
+  const piece = (token) => [written.slice(at, token.start), mark(written.slice(token.start, at = token.end), token)];
+  return [...known.flatMap(piece), written.slice(at)];
+}
 function setText(written, known) {
   if (area.value !== written) area.value = written;
-  [old, tokens] = [written, known];
-  let at = 0;
-  const pieces = (token) => [written.slice(at, token.start), mark(written.slice(token.start, at = token.end), token)];
-  coloured.replaceChildren(...tokens.flatMap(pieces), written.slice(at), '\n');
+  [old, tokens, writer] = [written, known, run?.name];
+  say('scored', '');
+  coloured.replaceChildren(...pieces(written, known), '\n');
 }
 const remember = () => { undos = [...undos, [old, tokens]].slice(-kMostUndo); };
 const stop = () => work?.abort();
-function undo() {
-  stop();
-  if (undos.length) setText(...undos.pop());
-  showAlternatives(-1);
-  drawButtons();
-}
+const undo = () => { stop(); if (undos.length) setText(...undos.pop()); showAlternatives(-1); drawButtons(); };
 
 // Does something until it is done or stopped, and stops what was being done before.
 async function begin(task) {
@@ -412,21 +421,22 @@ async function begin(task) {
 }
 const continueText = () => begin(async (signal) => {
   remember();
-  for await (const part of complete(run.model, signal))
-    setText(old + part.text, [...tokens, ...tokensOf(part, old.length)]);
+  const whole = tokens.filter(({ start, end }) => start < end); // a text that was stopped may end within a character
+  for await (const part of complete(run.model, signal, old, whole)) setText(...part);
 });
 const score = () => begin(async (signal) => {
   const response = await request('/v1/completions', { ...asked(run.model, { max_tokens: 0, echo: true }), signal });
   const [choice] = (await response.json()).choices;
   remember();
   setText(choice.text, tokensOf(choice, 0));
-  const known = tokens.filter(({ logprob }) => logprob !== null), nats = -total(known.map(({ logprob }) => logprob));
-  say('scored', text('scored', { bits: format(nats / Math.LN2 / (known.length || 1), 3), count: known.length }));
+  const known = choice.logprobs.token_logprobs.filter((chance) => chance !== null), count = known.length;
+  say('scored', count ? text('scored', { bits: format(-total(known) / Math.LN2 / count, 3), count }) : '');
 });
 const compare = () => begin((signal) => Promise.all(all('#columns > div').map(async ({ children: [slider, , box] }) => {
-  box.replaceChildren(el('span', { className: 'hint' }, [...old].slice(-80).join('')));
-  for await (const choice of complete(`${run.name}@${run.checkpoints[slider.value]}`, signal))
-    box.append(...tokensOf(choice, 0).map((token) => mark(choice.text.slice(token.start, token.end), token)));
+  const begun = el('span', { className: 'hint' }, [...old].slice(-80).join(''));
+  box.replaceChildren(begun);
+  for await (const part of complete(`${run.name}@${run.checkpoints[slider.value]}`, signal))
+    box.replaceChildren(begun, ...pieces(...part));
 })));
 function choose(token, other, logprob) {
   remember();
@@ -505,7 +515,7 @@ for (const [name, does] of Object.entries({ continue: continueText, stop, undo, 
 
 // === Look inside: each number leads to the numbers it was made from ===
 const kAskAfter = 150, kGrid = 320, kGridColour = '#3f7fc4'; // milliseconds without a change; pixels; on any paper
-let answer = null, question = '', asking = new AbortController(), timer = 0;
+let answer = null, question = '', askedAt = null, asking = new AbortController(), timer = 0;
 let chosen = Infinity, cell = [0, 0]; // a token; in the grid, the token that looks and the token that is seen
 let trail = [], origin = null; // explanations, the newest last; what had the focus before them
 const token = (i) => visible(answer.tokens[i]);
@@ -575,9 +585,8 @@ function chips(step, below, share) {
   const pick = (i) => { chosen = i; drawSteps(); find(step).querySelector('[aria-pressed=true]').focus(); };
   const chip = (i) => el('button', { className: 'chip', ariaPressed: String(i === chosen), share: share(i),
     tabIndex: i === chosen ? 0 : -1, onclick: () => pick(i), onfocus: () => { if (i !== chosen) pick(i); } }, token(i));
-  const group = el('div', { className: 'chips' }, ...answer.ids.map((_, i) => el('div', {}, chip(i), below(i))));
-  roving(group, '.chip');
-  return group;
+  const made = answer.ids.map((_, i) => el('div', {}, chip(i), below(i)));
+  return roving(el('div', { className: 'chips' }, ...made), '.chip');
 }
 function cells(values, why) {
   const most = Math.max(...values.map(Math.abs)) || 1;
@@ -625,7 +634,7 @@ function drawGrid(weights) {
     if (event.key === 'Enter') canvas.click();
     if (move) { event.preventDefault(); moveTo(cell[0] + move[0], cell[1] + move[1]); }
   };
-  canvas.onpointermove = ({ offsetX, offsetY }) =>
+  canvas.onpointerdown = canvas.onpointermove = ({ offsetX, offsetY }) =>
     moveTo(...[offsetY, offsetX].map((at) => Math.floor((at / canvas.clientWidth) * count)));
   canvas.onclick = () => showTrail([...trail, whyWeight(...cell)]);
   moveTo(...cell);
@@ -652,7 +661,9 @@ function drawSteps() {
 async function look() {
   const [layer, head, temperature] = ['layer', 'head', 'softmax'].map((name) => Number(setting(name)));
   const body = { model: run.model, text: find('inside-text').value, layer, head, top: 5, temperature };
-  if (question === (question = JSON.stringify([body, language()]))) return;
+  const asks = JSON.stringify([{ ...body, model: run.name }, settings.get('checkpoint'), language()]);
+  if (question === asks && (trail.length || askedAt === run.shown)) return; // a new checkpoint closes no explanation
+  [question, askedAt] = [asks, run.shown];
   asking.abort();
   const { signal } = asking = new AbortController();
   const told = (error) => { if (!signal.aborted) say('problem', error.message); };
@@ -663,9 +674,15 @@ async function look() {
   say('problem', '');
   drawSteps();
 }
+function forgetInside() {
+  asking.abort();
+  [answer, question, trail, find('inside-text').defaultValue] = [null, '', [], ''];
+  find('explained').hidden = find('why').hidden = true;
+}
 function drawInside() {
-  const box = find('inside-text'), begun = (old || record.samples.at(-1)?.text || '').trim(); // the model can read it
-  box.defaultValue ||= [...begun].slice(0, 40).join(''); // is shown until the user changes it
+  const box = find('inside-text'), begun = ((writer === run.name && old) || record.samples.at(-1)?.text || '').trim();
+  const bytes = new TextEncoder().encode([...begun].slice(0, 40).join('')).slice(0, run.block_size); // it can be read
+  box.defaultValue ||= new TextDecoder().decode(bytes, { stream: true }); // is shown until the user changes it
   clearTimeout(timer);
   if (!run.can_look_inside) say('problem', text('cannotLook'));
   else if (box.value) timer = setTimeout(look, kAskAfter);
@@ -698,10 +715,10 @@ function readCheckpoint() {
   const { checkpoints, best, name } = run, slider = find('checkpoint'), max = checkpoints.length - 1;
   const wanted = settings.get('checkpoint') ?? 'best';
   const found = checkpoints.indexOf(wanted === 'best' ? best : Number(wanted)), value = found < 0 ? max : found;
-  const step = checkpoints[value], words = [text('stepName', { step })];
-  if (step === best) words.push(text('toBest'));
-  if (value === max) words.push(text('toLatest'));
-  run.model = step === undefined ? name : `${name}@${step}`;
+  const step = checkpoints[value], also = [step === best && 'toBest', value === max && 'toLatest'].filter(Boolean);
+  const words = [text('stepName', { step }), ...also.map((note) => text(note))];
+  const model = step === best && wanted === 'best' ? '' : value === max ? '@last' : `@${step}`; // steps may be deleted
+  Object.assign(run, { shown: step, model: step === undefined ? name : name + model });
   Object.assign(slider, { max, value, ariaValueText: words.join(', ') }).nextElementSibling.value = words.join(' · ');
 }
 function draw() {
@@ -724,12 +741,12 @@ async function lookForRuns() {
   });
   if (!runs) return;
   const names = runs.map(({ name }) => name), before = run, select = find('run');
-  run = runs[Math.max(names.indexOf(settings.get('run')), 0)] ?? null;
+  run = runs[Math.max(names.indexOf(settings.get('run') ?? run?.name), 0)] ?? null;
   if (listed !== (listed = JSON.stringify(names))) select.replaceChildren(...names.map((n) => new Option(n, n)));
-  select.value = run?.name;
-  select.parentElement.hidden = runs.length < 2;
+  [select.value, select.parentElement.hidden] = [run?.name, runs.length < 2];
   if (lost || run?.name !== before?.name || !run) say('problem', run ? '' : text('noRuns'));
   lost = !run;
+  if (run?.name !== before?.name) forgetInside();
   if (run?.name !== before?.name || run?.running !== before?.running) follow();
   draw();
 }
@@ -751,6 +768,7 @@ async function start() {
   const read = () => { fillTexts(); readSettings(); draw(); };
   find('language').onclick = () => { set('lang', language() === 'ja' ? 'en' : 'ja'); follow(); read(); };
   window.onhashchange = () => { readAddress(); say('problem', ''); read(); lookForRuns(); };
+  document.onvisibilitychange = listen;
   readAddress();
   read();
   for (;;) {
