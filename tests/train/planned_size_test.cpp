@@ -318,7 +318,7 @@ TEST_CASE("a step of lines is timed with as many tokens as they usually have") {
 TEST_CASE("little data is learned in sixty steps, however often a step reads it") {
   const PlanRequest request = decided_request(1e6);
   Machine machine(1e8);
-  for (const std::size_t characters : {150, 300}) {
+  for (const std::size_t characters : {150U, 300U}) {
     const Dataset data = dataset_of(seeded_text(characters, "abcdef"), request.config);
     const LanguageModelTask task(request.config, data);
     REQUIRE(10 / task.epochs(1) < 60);
