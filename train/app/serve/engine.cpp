@@ -52,7 +52,7 @@ void Engine::with_model(const std::string& name, std::shared_ptr<HttpExchange> e
   compute(std::move(exchange), [this, name, use = std::move(use)] { use(model(name)); });
 }
 
-void Engine::complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange) {
+void Engine::complete(CompletionRequest request, const std::shared_ptr<HttpExchange>& exchange) {
   add(completions_, exchange, [this, request = std::move(request), exchange]() mutable {
     const Model loaded = model(request.model);
     scoring_.push_back(std::make_shared<CompletionAnswer>(std::move(request), loaded, exchange));

@@ -40,7 +40,7 @@ class Engine {
   /// compute() with the model NAME or NAME@STEP. Refuses the request if there is none. Throws as compute() does.
   void with_model(const std::string& name, std::shared_ptr<HttpExchange> exchange, Compute use);
   /// Answers, some time later, with the texts. Throws as compute() does.
-  void complete(CompletionRequest request, std::shared_ptr<HttpExchange> exchange);
+  void complete(CompletionRequest request, const std::shared_ptr<HttpExchange>& exchange);
 
  private:
   using Tasks = std::deque<std::function<void()>>;
