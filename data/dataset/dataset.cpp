@@ -62,8 +62,8 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
   if (val_fraction > 0) require("validation", data.val);
 }
 
-// A tokenizer that encodes a text as that of the tokens did, so that a run on them goes on with the text itself, and
-// that is used as that of the model.
+// A tokenizer that encodes a text as the tokenizer of the tokens did, so that a run on them can continue with the text
+// itself, and whose use() is that of the model.
 std::shared_ptr<const Tokenizer> tokenizer_of_both(const Tokenizer& tokens, std::shared_ptr<const Tokenizer> model) {
   if (model->encodes_like(tokens)) return model;
   std::unique_ptr<Tokenizer> both = load_tokenizer(tokens.save());

@@ -20,7 +20,7 @@ bool is_tokenizer(const fs::path& path) {
 }
 
 // The visible files of a directory, in byte order of their names; empty if it contains anything else but token files
-// and, where that `may_have_tokenizer`, the tokenizer that made them.
+// and, if it `may_have_tokenizer`, the tokenizer that made them.
 std::vector<std::string> only_token_files(const fs::path& folder, bool may_have_tokenizer) {
   std::vector<std::string> files;
   std::error_code error;

@@ -128,7 +128,7 @@ std::map<std::string, fs::path> template_files(const fs::path& folder) {
   return files;
 }
 
-// Those of files take precedence, as in transformers.
+// By name. A template in a file of its own replaces that of the same name in tokenizer_config.json, as in transformers.
 std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
   constexpr std::size_t kMaxBytes = 256 << 10;  // of all templates together; real ones have some kilobytes
   std::map<std::string, std::string> templates;

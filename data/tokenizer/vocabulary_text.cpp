@@ -82,7 +82,8 @@ bool has_special_form(std::string_view text) {
   return text.size() > 2 && (within('<', '>') || within('[', ']'));
 }
 
-// As learned tokens are, whose merge is missing then; words that were added, such as `madeupword0000`, hardly ever are.
+// Whether two tokens of the vocabulary make up this one, as they make up each that was learned: if no merge makes it,
+// its merge is missing. Of words that were added, such as `madeupword0000`, this is hardly ever true.
 bool is_made_of_two(std::string_view token, const TokenIndex& tokens) {
   constexpr std::size_t kLongest = 256;  // in bytes: learned tokens are shorter, and all pairs of parts are looked up
   if (token.size() > kLongest) return false;
@@ -92,7 +93,8 @@ bool is_made_of_two(std::string_view token, const TokenIndex& tokens) {
   return false;
 }
 
-// Adds the tokens of two bytes or more that no merge makes. A role names a token by its bytes or by its characters.
+// Adds the tokens of two bytes or more that no merge makes, and throws for one whose merge is missing. A role names a
+// token by its bytes or by its characters.
 void add_unreachable(BpeParts& parts, const std::set<std::string>& roles) {
   std::vector<bool> made(parts.tokens.size());
   for (const BpeMerge& merge : parts.merges) made[static_cast<std::size_t>(merge.merged)] = true;

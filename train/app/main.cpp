@@ -25,8 +25,8 @@ namespace {
 using namespace maki;
 
 #if defined(__ELF__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The loader calls this before it initialises the shared libraries, which would be done twice. If a loader does not
-// support this section, main() makes the call.
+// The loader calls this before it initialises the shared libraries, because limit_spinning() may start the program once
+// more, which would initialise them twice. If a loader does not support this section, main() makes the call.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) =
     [](int /*argc*/, char** argv, char** environment) { limit_spinning(argv, environment); };
 #endif

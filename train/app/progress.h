@@ -50,7 +50,7 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
 }
 /// A line of its own.
 inline void say(const std::string& line) { to_stderr("{}\n", line); }
-/// say(), also if maki is to keep quiet, for what changes a result: not for ranks that leave it to rank 0 to print.
+/// say() that keep_quiet() does not silence, for what changes a result. Ranks other than 0 must not call it.
 void warn(const std::string& line);
 
 /// A duration for display, rounded to seconds or cut to minutes: "1h 02m", "3m 07s", "12s". Negative ones give "0s".

@@ -18,11 +18,11 @@ Team& ranks();
 void join_ranks(double patience_seconds);
 /// Whether this process, by what its launcher says, leaves it to rank 0 to print.
 bool is_follower();
+/// From here on, this process is no follower, whatever its launcher says: what it does, no other does with it.
+void stay_alone();
 /// The memory that this process may use, in bytes: what is available, divided by the ranks on this machine. nullopt if
 /// the system does not say.
 std::optional<std::int64_t> memory_of_rank();
-/// From here on, this process is no follower, whatever its launcher says: what it does, no other does with it.
-void stay_alone();
 /// Ends the team, if there is one: called last. After an error, which this process has printed if it is rank 0, it ends
 /// the processes of all ranks.
 void leave_ranks();

@@ -65,8 +65,8 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
         "--max-steps");
 }
 
-// Tokens of the text of this run that were prepared with or without special tokens, unlike those that it has learned,
-// would go on with another text.
+// With tokens of the same text that were prepared with special tokens, where the run has learned it without, or the
+// other way round, the run would continue on other ids.
 void require_same_encoding(const Corpus& corpus, const Tokenizer& tokenizer) {
   const bool other =
       corpus.prepared && corpus.prepared->tokenizer && !tokenizer.encodes_like(*corpus.prepared->tokenizer);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
@@ -70,7 +71,7 @@ void read_text(const MeasuredRun& run, ReadModel& read) {
         run.path);
   config.model = state.config.model;
   config.task = state.config.task;
-  // A pipe or a device would be waited for.
+  // Reading a pipe or a device would wait for what may never come, so it counts as standard input, which is refused.
   const auto is_input = [](const std::string& source) {
     using Kind = std::filesystem::file_type;
     return !std::set{Kind::regular, Kind::directory, Kind::not_found}.contains(file_kind(source));

@@ -334,7 +334,7 @@ void HttpServer::check_head(const HttpExchange& exchange, std::string_view path,
   if (method == "OPTIONS") return;
   const HttpRoute* const found = route(method, path);
   require(found != nullptr, MHD_HTTP_METHOD_NOT_ALLOWED, "the method must be one of those that Allow names");
-  // Browsers tell it where they send no Origin: in requests of an image or a script, which any page may contain.
+  // Browsers send no Origin with requests of images and scripts, which any page may contain, but say this of them.
   const std::string site = exchange.header("Sec-Fetch-Site");
   require(!found->needs_token || site.empty() || site == "same-origin" || site == "none", MHD_HTTP_FORBIDDEN,
           "Sec-Fetch-Site: requests of other pages are refused");
