@@ -142,39 +142,33 @@ void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
   });
 }
 
-/// Writes a rounded copy of n values, unless `to` is null, block by block, while a block is still in the caches.
-class RoundedCopy {
- public:
-  RoundedCopy(std::int64_t n, BFloat16* to)
-      : to_(to),
-        round_(to != nullptr ? bf16_rounding() : nullptr),
-        streams_(goes_past_caches(to, kUpdateBlock, n * std::int64_t{sizeof(BFloat16)})) {}
-
-  template <class T>
-  void update(std::int64_t begin, std::int64_t size, const T* value) const {
-    if constexpr (std::is_same_v<T, float>) {
-      if (to_ == nullptr) return;
-      round_(size, value + begin, to_ + begin, streams_);
-      if (streams_) hwy::FlushStream();
+/// Calls update(begin, size) for parts of n values that together are all of them, and stores the values of each part in
+/// `rounded`, unless that is null, while they are in the level-1 cache: from the level-2 cache, where those of a whole
+/// block are, an update of gpt2 takes 1.02 times as long.
+template <class T, class Update>
+void update_and_round(std::int64_t n, std::int64_t work, const T* value, BFloat16* rounded, const Update& update) {
+  constexpr std::int64_t kPart = 2048;
+  const bool streams = rounded != nullptr && goes_past_caches(rounded, kPart, n * std::int64_t{sizeof(BFloat16)});
+  [[maybe_unused]] const RoundToBf16 round = rounded != nullptr ? bf16_rounding() : nullptr;
+  for_blocks(n, work, [&](std::int64_t begin, std::int64_t size) {
+    for (std::int64_t at = begin; at < begin + size; at += kPart) {
+      const std::int64_t count = std::min(kPart, begin + size - at);
+      update(at, count);
+      if constexpr (std::is_same_v<T, float>) {
+        if (rounded != nullptr) round(count, value + at, rounded + at, streams);
+      }
     }
-  }
-
- private:
-  BFloat16* to_;
-  RoundToBf16 round_;
-  bool streams_;
-};
+    if (streams) hwy::FlushStream();
+  });
+}
 
 }  // namespace
 
 template <class T>
 void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity, BFloat16* rounded) {
   const auto kernel = MAKI_DISPATCH(sgd, T);
-  const RoundedCopy copy(n, rounded);
-  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
-    T* const v = velocity == nullptr ? nullptr : velocity + begin;
-    kernel(step, size, gradient + begin, value + begin, v);
-    copy.update(begin, size, value);
+  update_and_round(n, 1, value, rounded, [&](std::int64_t at, std::int64_t count) {
+    kernel(step, count, gradient + at, value + at, velocity == nullptr ? nullptr : velocity + at);
   });
 }
 
@@ -182,17 +176,13 @@ template <class T>
 void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
                BFloat16* rounded) {
   const auto kernel = MAKI_DISPATCH(adam, T);
-  const RoundedCopy copy(n, rounded);
-  for_blocks(n, 4, [&](std::int64_t begin, std::int64_t size) {
-    T *const m = exp_avg + begin, *const v = exp_avg_sq + begin;
-    kernel(step, size, gradient + begin, value + begin, m, v);
-    copy.update(begin, size, value);
+  update_and_round(n, 4, value, rounded, [&](std::int64_t at, std::int64_t count) {
+    kernel(step, count, gradient + at, value + at, exp_avg + at, exp_avg_sq + at);
   });
 }
 
 void round_values(std::int64_t n, const float* value, BFloat16* rounded) {
-  const RoundedCopy copy(n, rounded);
-  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { copy.update(begin, size, value); });
+  update_and_round(n, 1, value, rounded, [](std::int64_t, std::int64_t) {});
 }
 
 std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kUpdateBlock); }
