@@ -55,9 +55,14 @@ HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][
   MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) {
     MAKI_UNROLL for (int block = 0; block < kBlocks; ++block) {
       const T* const from = row(i + block * kLanesPer128<T>);
+      auto lanes_before = static_cast<std::size_t>(block * kLanesPer128<T>);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+      // With a mask that it knows, GCC 12 chooses VINSERTF32X4, for which it then has no case ("internal compiler error").
+      asm("" : "+r"(lanes_before));
+#endif
+      const auto before = hn::FirstN(d, lanes_before);
       MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
         const auto piece = hn::LoadDup128(d, from + q * kLanesPer128<T>);
-        const auto before = hn::FirstN(d, static_cast<std::size_t>(block * kLanesPer128<T>));
         column[q][i] = block == 0 ? piece : hn::IfThenElse(before, column[q][i], piece);
       }
     }
