@@ -32,16 +32,37 @@ struct StoreInCaches {
   }
 };
 
-/// y [n] = value(d, x); y may be x. If `kept` is not null, it receives the derivatives, and both come from
-/// value_and_derivative(d, x, derivative).
-template <class StoreY, class StoreKept, class T, class F, class G>
-HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F value, G value_and_derivative) {
+/// The activations: f(d, x) is the value at x, and f(d, x, derivative) sets the derivative, too.
+struct GeluOf {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return Gelu(d, x);
+  }
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V& derivative) const {
+    return GeluAndDerivative(d, x, derivative);
+  }
+};
+struct GeluTanhOf {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return GeluTanh(d, x);
+  }
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V& derivative) const {
+    return GeluTanhAndDerivative(d, x, derivative);
+  }
+};
+
+/// y [n] = f(x), and its derivatives in `kept` unless that is null; y may be x.
+template <class StoreY, class StoreKept, class T, class F>
+HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F f) {
   for_each_vector<T>(n, [=](const auto& at, std::int64_t j) HWY_ATTR {
     if (kept == nullptr) {
-      StoreY()(at, value(at.d, at.Load(x + j)), y + j);
+      StoreY()(at, f(at.d, at.Load(x + j)), y + j);
     } else {
       hn::Vec<hn::ScalableTag<T>> derivative;
-      StoreY()(at, value_and_derivative(at.d, at.Load(x + j), derivative), y + j);
+      StoreY()(at, f(at.d, at.Load(x + j), derivative), y + j);
       StoreKept()(at, derivative, kept + j);
     }
   });
@@ -50,15 +71,8 @@ HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F value,
 /// y [n] = activation(x), and its derivatives in `kept` unless that is null. The activation must not be none.
 template <class StoreY, class StoreKept, class T>
 HWY_INLINE void activate_row(GemmActivation activation, std::int64_t n, const T* x, T* y, T* kept) {
-  if (activation == GemmActivation::gelu) {
-    activate_row<StoreY, StoreKept>(
-        n, x, y, kept, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); },
-        [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, v, derivative); });
-  } else {
-    activate_row<StoreY, StoreKept>(
-        n, x, y, kept, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); },
-        [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, v, derivative); });
-  }
+  activation == GemmActivation::gelu ? activate_row<StoreY, StoreKept>(n, x, y, kept, GeluOf())
+                                     : activate_row<StoreY, StoreKept>(n, x, y, kept, GeluTanhOf());
 }
 
 /// y [n] = x · factor; y may be x.
