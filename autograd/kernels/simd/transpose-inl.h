@@ -57,7 +57,7 @@ HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][
       const T* const from = row(i + block * kLanesPer128<T>);
       auto lanes_before = static_cast<std::size_t>(block * kLanesPer128<T>);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-      // With a mask that it knows, GCC 12 chooses VINSERTF32X4, for which it then has no case ("internal compiler error").
+      // With a mask that it knows, GCC 12 chooses VINSERTF32X4 and then has no case for it ("internal compiler error").
       asm("" : "+r"(lanes_before));
 #endif
       const auto before = hn::FirstN(d, lanes_before);
