@@ -52,15 +52,15 @@ HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
 template <int kPieces, class D, class Row, class T = hn::TFromD<D>>
 HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][kLanesPer128<T>]) {
   constexpr int kBlocks = static_cast<int>(hn::MaxLanes(d)) / kLanesPer128<T>;
-  MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) {
-    MAKI_UNROLL for (int block = 0; block < kBlocks; ++block) {
-      const T* const from = row(i + block * kLanesPer128<T>);
-      auto lanes_before = static_cast<std::size_t>(block * kLanesPer128<T>);
+  MAKI_UNROLL for (int block = 0; block < kBlocks; ++block) {
+    auto lanes_before = static_cast<std::size_t>(block * kLanesPer128<T>);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-      // With a mask that it knows, GCC 12 chooses VINSERTF32X4 and then has no case for it ("internal compiler error").
-      asm("" : "+r"(lanes_before));
+    // With a mask that it knows, GCC 12 chooses VINSERTF32X4 and then has no case for it ("internal compiler error").
+    asm("" : "+r"(lanes_before));
 #endif
-      const auto before = hn::FirstN(d, lanes_before);
+    const auto before = hn::FirstN(d, lanes_before);
+    MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) {
+      const T* const from = row(i + block * kLanesPer128<T>);
       MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
         const auto piece = hn::LoadDup128(d, from + q * kLanesPer128<T>);
         column[q][i] = block == 0 ? piece : hn::IfThenElse(before, column[q][i], piece);
