@@ -14,20 +14,20 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr std::int64_t kBatch = 8, kLength = 64;
+constexpr std::int64_t kBatch = 8, kTokensPerRow = 64;
 
 // Wide enough that activations are most of what the pool holds, with heads that count.
 template <class Config>
 Config wider(Config config, std::int64_t layers) {
   config.n_embd = 32;
   config.n_head = 8;
-  config.block_size = kLength;
+  config.block_size = kTokensPerRow;
   config.n_layer = layers;
   return config;
 }
 
 Batch some_text() {
-  const Tensor ids = random_ids(kBatch, kLength, 7, 1);
+  const Tensor ids = random_ids(kBatch, kTokensPerRow, 7, 1);
   return {.ids = ids, .targets = ids};
 }
 
@@ -54,7 +54,7 @@ Measured measured(const Config& config, const Batch& batch, bool backward) {
   }();
   const std::int64_t saved = storage_pool::statistics().bytes_in_use - before;
   if (backward) tape.backward(loss);
-  return {static_cast<double>(model.activation_bytes(kBatch, kLength)), static_cast<double>(saved),
+  return {static_cast<double>(model.activation_bytes(kBatch, kTokensPerRow)), static_cast<double>(saved),
           static_cast<double>(storage_pool::statistics().peak_bytes - before)};
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("activations are estimated at what each block of every model saves") {
   for (const TransformerXlConfig& config : xl_variants()) require_blocks<TransformerXlModel>(config, text, 0.03);
   require_blocks<TransformerXlModel>(with_memory(0), text);
   for (const Seq2SeqConfig& config : seq2seq_variants())
-    require_blocks<Seq2SeqModel>(config, random_pairs(config, kBatch, kLength, kLength, 1));
+    require_blocks<Seq2SeqModel>(config, random_pairs(config, kBatch, kTokensPerRow, kTokensPerRow, 1));
 }
 
 TEST_CASE("activations are estimated with the gradients that are alive at the same time") {
@@ -100,5 +100,5 @@ TEST_CASE("activations are estimated with the gradients that are alive at the sa
   require_peak<LinearModel>(LinearConfig{kSmall, parse_attention("elu")}, text);
   require_peak<EncoderModel>(EncoderConfig{kSmall}, text);
   require_peak<TransformerXlModel>(kSmallXl, text);
-  require_peak<Seq2SeqModel>(kSmallSeq2Seq, random_pairs(kSmallSeq2Seq, kBatch, kLength, kLength, 1));
+  require_peak<Seq2SeqModel>(kSmallSeq2Seq, random_pairs(kSmallSeq2Seq, kBatch, kTokensPerRow, kTokensPerRow, 1));
 }
