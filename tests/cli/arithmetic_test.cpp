@@ -21,7 +21,7 @@ std::string run_from_elsewhere(const TemporaryFolder& folder) {
   require_ok(run_maki(Arguments{"train", text, "--out", run, "--max-steps", "20"} + kSmall));
   Sections sections = sections_of(checkpoint(run, 20));
   std::string& config = section(sections, "config");
-  const std::size_t here = config.find("arithmetic = ");  // only of a run that is not in the usual one
+  const std::size_t here = config.find("arithmetic = ");  // absent if it is the usual one
   if (here != std::string::npos) config.erase(here, config.find('\n', here) + 1 - here);
   config += "arithmetic = '" + kElsewhere + "'\n";
   write_sections(checkpoint(run, 20), sections);

@@ -56,7 +56,7 @@ HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][
     auto lanes_before = static_cast<std::size_t>(block * kLanesPer128<T>);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     // With a mask that it knows, GCC 12 chooses VINSERTF32X4 and then has no case for it ("internal compiler error").
-    asm("" : "+r"(lanes_before));
+    MAKI_PIN(lanes_before);
 #endif
     const auto before = hn::FirstN(d, lanes_before);
     MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) {

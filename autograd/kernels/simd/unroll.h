@@ -14,6 +14,7 @@
 // elements of A are one vector (lanes-inl.h). Only in files that are compiled once per SIMD target.
 #define MAKI_ROUND_STEPS(T) (HWY_ARCH_ARM_A64 ? 16 / static_cast<int>(sizeof(T)) : HWY_TARGET == HWY_AVX2 ? 4 : 1)
 
-// Keeps the compiler from turning the addresses of the steps of a round, which differ from `pointer` by constants, into
-// pointers of their own, which are more than there are registers.
-#define MAKI_PIN(pointer) asm("" : "+r"(pointer))
+// Hides from the compiler what it knows of `value`, a pointer or an integer. Otherwise it turns the addresses of the
+// steps of a round, which differ from one pointer by constants, into pointers of their own, which are more than there
+// are registers.
+#define MAKI_PIN(value) asm("" : "+r"(value))
