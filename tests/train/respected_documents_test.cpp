@@ -1,6 +1,7 @@
 // Training and evaluation of documents that are respected: losses against those of every document alone, filling that
 // changes nothing, and what is refused.
 #include <cmath>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/tensors.h"
@@ -58,6 +59,51 @@ std::vector<Config> kinds() {
   list[2].positions = Positions::rotary;
   list[3].ngram_prior = 3;
   return list;
+}
+
+// In float64, without what would magnify or hide how the sums of micro-batches are rounded.
+Config config_of_micro_batches(std::int64_t count, std::int64_t rows) {
+  Config c = config_for_task("gpt");
+  c.dtype = DType::float64;
+  c.dropout = 0;
+  c.optimizer = "sgd";
+  c.learning_rate = c.min_lr = 0.5;
+  c.warmup_steps = 0;
+  c.grad_accum = count;
+  c.batch_size = rows;
+  return c;
+}
+
+// The steps of one arrangement into micro-batches.
+struct StepsOfMicroBatches {
+  StepsOfMicroBatches(const Config& config, const Dataset& data) {
+    const LanguageModelTask task(config, data);
+    Trainer trainer(config, task);
+    initial = copy_of<double>(trainer.store().values());
+    for (std::int64_t step = 0; step < 3; ++step) {
+      std::set<std::int64_t>& counts = targets.emplace_back();
+      Batch batch;
+      for (std::int64_t micro = 0; micro < config.grad_accum; ++micro) {
+        task.fill(step, micro, batch);
+        counts.insert(batch.target_count);
+      }
+      losses.push_back(trainer.step().value().loss);
+    }
+    values = copy_of<double>(trainer.store().values());
+  }
+  Tensor initial, values;
+  std::vector<double> losses;
+  std::vector<std::set<std::int64_t>> targets;  // the numbers of targets that micro-batches of a step have
+};
+
+double furthest_values(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.numel() == b.numel());
+  double furthest = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    const double d = std::abs(a.at(i) - b.at(i));
+    furthest = d <= furthest ? furthest : d;  // keeps a NaN
+  }
+  return furthest;
 }
 
 struct TrainedOnDocuments {
@@ -174,6 +220,24 @@ TEST_CASE("a step is divided by its real targets, which are also its tokens", "[
   REQUIRE_THAT(task.describe_data(),
                ContainsSubstring("; 7 documents; 12 sequences for training, of which 19.8 % is filling"));
   REQUIRE(task.describe_step() == "6 sequences");
+}
+
+TEST_CASE("micro-batches with unequal numbers of targets make the step of one batch", "[respect_documents]") {
+  // 24 sequences with 155 targets, which neither 2 nor 3 divides: so equal micro-batches are impossible.
+  const Dataset data = documents({5, 20, 1, 9, 2, 30, 17, 60, 4, 12, 6});
+  const StepsOfMicroBatches whole(config_of_micro_batches(1, 24), data);
+  REQUIRE(whole.targets == std::vector<std::set<std::int64_t>>(3, {155}));
+  REQUIRE(furthest_values(whole.values, whole.initial) > 1e-3);
+  for (const auto& [count, rows] : {std::pair{2, 12}, {3, 8}, {8, 3}}) {
+    INFO(count << " micro-batches of " << rows);
+    const StepsOfMicroBatches divided(config_of_micro_batches(count, rows), data);
+    REQUIRE(same_bits(divided.initial, whole.initial));
+    for (std::size_t step = 0; step < 3; ++step) {
+      REQUIRE(divided.targets[step].size() > 1);
+      REQUIRE(std::abs(divided.losses[step] - whole.losses[step]) < 1e-12);
+    }
+    REQUIRE(furthest_values(divided.values, whole.values) < 1e-12);
+  }
 }
 
 TEST_CASE("documents are respected where there are any, by models that carry nothing", "[respect_documents]") {
