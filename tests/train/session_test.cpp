@@ -35,6 +35,32 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(40)));
 }
 
+TEST_CASE("an old checkpoint is deleted only after the new one was read back, without a difference") {
+  struct FailingDisk : Unsynced {
+    int open(const std::string& path, int flags, mode_t mode) override {
+      const int descriptor = FileSystem::open(path, flags, mode);
+      names[descriptor] = path;
+      return descriptor;
+    }
+    ssize_t read(int descriptor, void* bytes, std::size_t size) override {
+      const ssize_t n = FileSystem::read(descriptor, bytes, size);
+      if (n > 0 && names[descriptor].ends_with("step-00000020.maki.tmp")) static_cast<char*>(bytes)[n / 2] ^= 1;
+      return n;
+    }
+    std::map<int, std::string> names;
+  } failing;
+  SessionRun run;
+  run.config.keep_last = 1;
+  const std::string said = error_message<CheckpointError>([&] { run.go_on(0, 40, failing); });
+  REQUIRE(contains(said, "step-00000020.maki.tmp: what was read back differs"));
+  REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{10});
+  REQUIRE_FALSE(std::filesystem::exists(run.directory.checkpoint_file(20) + ".tmp"));
+  REQUIRE(run.directory.last() == 10);
+  REQUIRE(VerifiedCheckpoint(run.directory, run.directory.checkpoint_file(10)).state().step == 10);
+  run.go_on(10, 40);
+  REQUIRE(run.directory.last() == 40);
+}
+
 TEST_CASE("a run that was interrupted during its last sample writes that when it is resumed") {
   struct Watched : SessionListener {
     void on_eval(const EvalReport& report, bool) override { stops = report.step == 40; }
