@@ -227,6 +227,32 @@ TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 means non
   require_same_training(unclipped);
 }
 
+TEST_CASE("however large a gradient is, a step of SGD is as long as clipping allows and no longer") {
+  Config c = step_config();
+  c.optimizer = "sgd";
+  c.tie_weights = false;
+  c.weight_decay = 0;
+  c.learning_rate = 0.5;
+  const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
+  for (const double scale : {1.0, 1e6}) {
+    INFO("logits times " << scale);
+    TextTrainer trainer(c, data);
+    const auto values = trainer.store().values().values<double>();
+    const Parameter& head = trainer.store().find("lm_head.weight");
+    for (std::int64_t i = 0; i < head.shape().numel(); ++i)
+      values[static_cast<std::size_t>(head.offset() + i)] *= scale;
+    trainer.store().mark_changed();
+    const std::vector<double> before(values.begin(), values.end());
+    const StepReport report = trainer.step().value();
+    double squares = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) squares += (values[i] - before[i]) * (values[i] - before[i]);
+    const double most = report.learning_rate * c.grad_clip;
+    REQUIRE(report.grad_norm > (scale == 1 ? c.grad_clip : 1e3));
+    REQUIRE(std::sqrt(squares) <= most * (1 + 1e-6));
+    REQUIRE(std::sqrt(squares) >= most * (1 - 1e-4));
+  }
+}
+
 TEST_CASE("a gradient that is not finite stops the run before anything is updated, even if the loss is finite") {
   Config c = step_config();
   c.tie_weights = false;
