@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/require_refused.h"
+#include "tests/metrics_lines.h"
 
 using namespace maki::tests;
 using nlohmann::json;
@@ -116,6 +117,19 @@ TEST_CASE("a run and a compressed file are rejected as corpora") {
   require_refused(run_maki({"train", run}), 2, {run, "maki train --resume " + run});
   const std::string packed = folder.write("corpus.txt.gz", "\x1F\x8B\x08 and so on");
   require_refused(run_maki({"train", packed}), 3, {"gzip", "zcat " + packed + " | maki train -"});
+}
+
+TEST_CASE("a text of one character, over and over, is learned with a loss of 0") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Arguments five = {"--tokenizer", "char", "--max-steps", "5", "--log-interval", "1"};
+  const Finished trained = finished(train(folder, folder.write("a.txt", std::string(400, 'a')), five));
+  REQUIRE_THAT(trained.err, ContainsSubstring("vocabulary of 1;"));
+  const std::vector<json> steps = metrics_lines(run + "/metrics.jsonl", "train");
+  REQUIRE(steps.size() == 5);
+  for (const json& step : steps) REQUIRE((step.at("loss") == 0 && step.at("grad_norm") == 0));
+  for (const json& evaluation : metrics_lines(run + "/metrics.jsonl", "eval")) REQUIRE(evaluation.at("val_loss") == 0);
+  REQUIRE(finished(run_maki({"generate", run, "--max-tokens", "5"})).out == "aaaaa");
 }
 
 TEST_CASE("a prompt with characters that the model lacks") {
