@@ -1,9 +1,14 @@
 // A run continues in the arithmetic of its steps so far, or on request in another one, which is recorded.
 #include "train/app/arithmetic.h"
 
+#include <array>
+#include <cmath>
+#include <set>
+
 #include "autograd/kernels/simd/target.h"
 #include "tests/cli/small_run.h"
 #include "tests/files.h"
+#include "tests/metrics_lines.h"
 #include "tests/train/small_checkpoint.h"
 
 using namespace maki;
@@ -34,6 +39,15 @@ std::string arithmetic_in(const std::string& path) {
   REQUIRE(at != std::string::npos);
   const std::string line = said.substr(at, said.find('\n', at) - at);
   return line.substr(line.find_last_of(' ') + 1);
+}
+
+// A target of this build and machine whose arithmetic is another than the usual one; empty if there is none.
+std::string target_of_another_arithmetic() {
+  for (const std::string& target : kernels::available_targets()) {
+    if (kernels::arithmetic_of(target) != kernels::arithmetic_of(kernels::target())) return target;
+  }
+  WARN("skipped: this build has targets of one arithmetic");
+  return "";
 }
 
 }  // namespace
@@ -81,14 +95,8 @@ TEST_CASE("a run whose arithmetic this machine lacks is refused, and continues i
 }
 
 TEST_CASE("a run continues with the target that has the arithmetic of its steps, with the same bytes") {
-  std::string other;
-  for (const std::string& target : kernels::available_targets()) {
-    if (kernels::arithmetic_of(target) != kernels::arithmetic_of(kernels::target()) && other.empty()) other = target;
-  }
-  if (other.empty()) {
-    WARN("skipped: this build has targets of one arithmetic");
-    return;
-  }
+  const std::string other = target_of_another_arithmetic();
+  if (other.empty()) return;
   const TemporaryFolder folder;
   const std::string text = folder.write("text", small_text());
   const RunOptions there{.environment = {"MAKI_TARGET=" + other}};
@@ -105,4 +113,26 @@ TEST_CASE("a run continues with the target that has the arithmetic of its steps,
   REQUIRE(run_maki({"train", "--resume", folder / "moved", "--max-steps", "50"},
                    {.environment = {"MAKI_TARGET=" + kernels::target()}})
               .exit_code == 2);
+}
+
+TEST_CASE("a hundred steps lead to the same losses in each arithmetic, but for how they are rounded") {
+  if (target_of_another_arithmetic().empty()) return;
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", small_text());
+  const auto losses = [&](const std::string& target) {
+    const std::string run = folder / target;
+    const Arguments options = {"train", text, "--out", run, "--max-steps", "100", "--log-interval", "1"};
+    require_ok(run_maki(options + kSmall, {.environment = {"MAKI_TARGET=" + target}}));
+    const double train = metrics_lines(run + "/metrics.jsonl", "train").at(99).at("loss"),
+                 validation = metrics_lines(run + "/metrics.jsonl", "eval").back().at("val_loss");
+    return std::array{train, validation};
+  };
+  const std::array usual = losses(kernels::target());
+  std::set<std::string_view> tried = {kernels::arithmetic_of(kernels::target())};
+  for (const std::string& target : kernels::available_targets()) {
+    if (!tried.insert(kernels::arithmetic_of(target)).second) continue;
+    INFO(target);
+    const std::array other = losses(target);
+    for (std::size_t i = 0; i < 2; ++i) REQUIRE(std::abs(other[i] - usual[i]) < 1e-5 * usual[i]);
+  }
 }
