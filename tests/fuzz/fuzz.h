@@ -26,7 +26,7 @@ std::span<const Target> targets();
 
 enum class Outcome : std::uint8_t { accepted, rejected };
 /// Reads the bytes. Throws std::logic_error if the reader throws something unexpected or needs too much memory: 8 bytes
-/// per byte of the file and 16 MiB.
+/// per byte of the file and 16 MiB, tensors included.
 Outcome try_input(const Target& target, const std::string& bytes);
 
 template <class E>

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autograd/core/philox.h"
+#include "autograd/core/storage.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -75,4 +76,7 @@ TEST_CASE("a reader that throws something else, or needs too much memory, is fou
   const Target hungry{"d", [](const std::string& bytes) { std::vector<char>((16 << 20) + 9 * bytes.size()); }, any,
                       nothing};
   CHECK_THROWS_AS(try_input(hungry, "1000000"), std::logic_error);
+  const Target tensors{"e", [](const std::string& bytes) { Storage((16 << 20) + 9 * std::ssize(bytes)); }, any,
+                       nothing};
+  CHECK_THROWS_AS(try_input(tensors, "1000000"), std::logic_error);
 }
