@@ -52,7 +52,7 @@ TEST_CASE("an old checkpoint is deleted only after the new one was read back, wi
   SessionRun run;
   run.config.keep_last = 1;
   const std::string said = error_message<CheckpointError>([&] { run.go_on(0, 40, failing); });
-  REQUIRE(contains(said, "step-00000020.maki.tmp: what was read back differs"));
+  REQUIRE(contains(said, "step-00000020.maki: could not be written (what was read back differs"));
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{10});
   REQUIRE_FALSE(std::filesystem::exists(run.directory.checkpoint_file(20) + ".tmp"));
   REQUIRE(run.directory.last() == 10);
