@@ -76,7 +76,7 @@ IdSection ids_of(const StableFile& file) {
 
 // Adds the bytes that a single file with the ids of all these would have, and their number.
 void add_to_hash(std::span<const std::shared_ptr<const StableFile>> files, std::size_t tokens, Hash128& hash) {
-  constexpr std::uint64_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
+  constexpr std::uint64_t kBlockBytes = 1 << 16;  // per read: few calls, little memory
   const std::uint64_t header = magic_of(*files[0]) != nullptr ? kHeaderBytes : 0;
   std::vector<std::byte> bytes(header);
   files[0]->read(0, bytes);
@@ -130,7 +130,7 @@ struct TextSize {
 
 // Counts how often each token occurs, and from that the size of the text.
 TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string& path) {
-  constexpr std::size_t kBlockTokens = 1 << 20;  // per read: few calls, 4 MiB of memory
+  constexpr std::size_t kBlockTokens = 1 << 16;  // per read: few calls, 256 KiB of memory
   std::vector<std::int64_t> counts(static_cast<std::size_t>(tokenizer.vocab_size()));
   std::vector<std::int32_t> block(kBlockTokens);
   for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens) {

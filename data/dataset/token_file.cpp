@@ -193,7 +193,7 @@ std::shared_ptr<const TokenFile> token_file_in(const std::shared_ptr<const Stabl
 }
 
 void verify_hash(const StableFile& file) {
-  constexpr std::uint64_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
+  constexpr std::uint64_t kBlockBytes = 1 << 16;  // per read: few calls, little memory
   Hash128 hash;
   for (std::uint64_t at = sizeof(Header); at < file.size(); at += kBlockBytes)
     hash.add(read_section(file, {at, std::min(kBlockBytes, file.size() - at)}));
@@ -202,7 +202,7 @@ void verify_hash(const StableFile& file) {
 }
 
 void verify_ids(TokenSpan tokens, const std::string& path) {
-  constexpr std::size_t kBlockTokens = 1 << 20;  // per read: few calls, 4 MiB of memory
+  constexpr std::size_t kBlockTokens = 1 << 16;  // per read: few calls, 256 KiB of memory
   std::vector<std::int32_t> ids(kBlockTokens);
   try {
     for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens)

@@ -33,7 +33,7 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::verify(Bytes header) {
-  constexpr std::size_t kBlockBytes = 1 << 20;  // per read: few calls, little memory
+  constexpr std::size_t kBlockBytes = 1 << 16;  // per read: few calls, little memory
   Descriptor file(fs_, temporary_.path(), O_RDONLY | O_NOFOLLOW);
   std::vector<std::byte> block(header.size());
   bool same = file.fill(block) == header.size() && std::ranges::equal(block, header);

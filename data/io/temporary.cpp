@@ -67,7 +67,8 @@ void remove_tree(int parent, const char* name) {
 
 void verify(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
   Descriptor file(fs, path, O_RDONLY | O_NOFOLLOW);
-  std::vector<std::byte> buffer(1 << 20);
+  constexpr std::size_t kBlockBytes = 1 << 16;  // per read: few calls, little memory
+  std::vector<std::byte> buffer(kBlockBytes);
   for (Bytes piece : pieces) {
     while (!piece.empty()) {
       const std::size_t n = std::min(buffer.size(), piece.size());

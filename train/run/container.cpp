@@ -25,7 +25,7 @@ constexpr std::uint32_t kFormatVersion = 1;       // the only one so far (docs/f
 constexpr std::uint32_t kMaxSections = 64;        // a checkpoint has about a dozen
 constexpr std::uint64_t kSectionAlignment = 64;   // bytes: a cache line, as tensors in memory
 constexpr std::uint64_t kTrailerBytes = 16;       // a hash of 128 bits
-constexpr std::size_t kScanPieceBytes = 1 << 20;  // per read when a section or file is checked without being kept
+constexpr std::size_t kScanPieceBytes = 1 << 16;  // per read when a section or file is checked without being kept
 // Bytes per read when a section is kept: a huge page, so that no two threads touch a new one at the same time.
 constexpr std::size_t kReadPieceBytes = 2 << 20;
 
