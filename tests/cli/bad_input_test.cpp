@@ -1,4 +1,5 @@
 // Invalid input is rejected with one clear sentence on stderr and the documented exit code, and nothing is lost.
+#include <array>
 #include <filesystem>
 #include <unistd.h>
 
@@ -63,8 +64,21 @@ TEST_CASE("resuming with another corpus is exit 3, with another shape 2, and res
   REQUIRE(train(folder, corpus).exit_code == 0);
   const std::string other = folder.write("other.txt", small_text() + "more");
   require_refused(run_maki({"train", "--resume", run, other, "--max-steps", "8"}), 3, {"other"});
-  require_refused(run_maki({"train", "--resume", run, "--n-embd", "32", "--max-steps", "8"}), 2,
-                  {"n_embd", "16", "32"});
+  const std::string before = read_text(checkpoint(run, 4));
+  const std::vector<std::array<std::string, 3>> others = {{"--n-embd", "n_embd", "32"},
+                                                          {"--n-layer", "n_layer", "1"},
+                                                          {"--n-head", "n_head", "4"},
+                                                          {"--block-size", "block_size", "8"},
+                                                          {"--seed", "seed", "9"},
+                                                          {"--batch-size", "batch_size", "2"},
+                                                          {"--grad-accum", "grad_accum", "1"},
+                                                          {"--dropout", "dropout", "0.2"},
+                                                          {"--tokenizer", "tokenizer", "byte"},
+                                                          {"--weight-decay", "weight_decay", "0.3"},
+                                                          {"--dtype", "dtype", "float64"}};
+  for (const auto& [option, field, value] : others)
+    require_refused(run_maki({"train", "--resume", run, option, value, "--max-steps", "8"}), 2, {field, value});
+  REQUIRE(read_text(checkpoint(run, 4)) == before);
   require_refused(run_maki({"train", "--resume", folder / "nothing"}), 2, {"nothing"});
   // An option with the value that the run has already changes nothing, and a run that has reached its last step is
   // reported without an error.

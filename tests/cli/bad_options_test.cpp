@@ -17,6 +17,7 @@ TEST_CASE("invalid options: exit 2") {
   require_refused(train(folder, corpus, {"--dropout", "1.5"}), 2, {"dropout", "1.5"});
   require_refused(train(folder, corpus, {"--n-layer", "-1"}), 2, {"n", "layer", "-1"});
   require_refused(train(folder, corpus, {"--n-layer", "2.5"}), 2, {"2.5"});
+  require_refused(train(folder, corpus, {"--grad-accum", "0"}), 2, {"grad_accum", "0"});
   require_refused(train(folder, corpus, {"--n-head", "3"}), 2, {"16", "3"});
   require_refused(train(folder, corpus, {"--schedule", "cosin"}), 2, {"cosin", "cosine"});
   require_refused(train(folder, corpus, {"--preset", "quickstar"}), 2, {"quickstar", "quickstart"});

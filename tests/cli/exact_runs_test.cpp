@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
+#include "tests/metrics_lines.h"
 
 using namespace maki::tests;
 
@@ -20,18 +21,31 @@ std::string straight(const TemporaryFolder& folder, const std::string& corpus, c
   return bytes;
 }
 
+// What a run reported of its steps, and the texts that it generated, without what a clock has measured.
+std::string losses_and_samples(const std::string& run) {
+  std::string kept;
+  std::istringstream lines(measured(read_text(run + "/metrics.jsonl")));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("{\"kind\":\"train\"") || line.starts_with("{\"kind\":\"sample\"")) kept += line + "\n";
+  }
+  return kept;
+}
+
 }  // namespace
 
 TEST_CASE("60 steps give the bytes of k steps and a resume for the other 60 - k") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
-  const std::string expected = straight(folder, corpus);
+  const Arguments reports = {"--log-interval", "1", "--sample-interval", "7"};
+  const std::string expected = straight(folder, corpus, reports), lines = losses_and_samples(folder / "straight");
+  REQUIRE(std::ranges::count(lines, '\n') == 60 + 60 / 7);
   for (const int k : {0, 1, 7, 29, 30, 31, 59}) {
     INFO("k = " << k);
     const std::string run = folder / fmt::format("cut-{}", k);
-    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", std::to_string(k)} + kSmall));
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", std::to_string(k)} + kSmall + reports));
     require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
     REQUIRE(read_text(checkpoint(run, 60)) == expected);
+    REQUIRE(losses_and_samples(run) == lines);
   }
 }
 
@@ -140,7 +154,7 @@ TEST_CASE("the number of threads changes no byte in 100 steps") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   std::string expected;
-  for (const char* threads : {"1", "2", "3", "4", "8"}) {
+  for (const char* threads : {"1", "2", "3", "4", "8", "16"}) {
     const std::string run = folder / (std::string("threads-") + threads);
     require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--threads", threads} + kSmall +
                         Arguments{"--max-steps", "100"}));
@@ -155,7 +169,7 @@ TEST_CASE("the number of threads changes no byte if shapes exceed every block") 
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   std::string expected;
-  for (const char* threads : {"1", "2", "3", "8"}) {
+  for (const char* threads : {"1", "2", "3", "8", "16"}) {
     const std::string run = folder / (std::string("threads-") + threads);
     require_ok(
         run_maki({"train",       corpus, "--out",     run,   "--threads",      threads, "--n-layer",    "1",
@@ -182,31 +196,43 @@ TEST_CASE("how often a run evaluates, logs and saves changes no weight") {
   }
 }
 
-TEST_CASE("an interrupt saves the last complete step, and the resumed run is the same run") {
+TEST_CASE("an interrupt at any moment saves the last complete step, and the resumed run is the same run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
-  const Arguments longer =
-      kSmall + Arguments{"--max-steps", "400", "--lr-decay-steps", "400", "--checkpoint-interval", "1000"};
-  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "straight"} + longer));
-  const std::string expected = read_text(checkpoint(folder / "straight", 400));
-  REQUIRE(expected.size() > 10000);
-  int interrupted = 0;
-  for (int i = 0; i < 6; ++i) {
+  // The moments are when a run starts and, then, steps, evaluations, samples and saves; it would not end by itself.
+  const Arguments busy = without("--eval-interval", without("--checkpoint-interval", kSmall)) +
+                         Arguments{"--eval-interval", "10", "--sample-interval", "7", "--checkpoint-interval", "15"};
+  constexpr int kLives = 50, kSteps = 300;
+  const auto train = [&](const std::string& run, int steps, const RunOptions& options = {}) {
+    return run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", std::to_string(steps)} + busy, options);
+  };
+  require_ok(train(folder / "straight", kSteps));
+  const std::string expected = read_text(checkpoint(folder / "straight", kSteps));
+  int resumed = 0;
+  for (int i = 0; i < kLives; ++i) {
     const int signal = std::array{SIGINT, SIGTERM, SIGHUP}[static_cast<std::size_t>(i % 3)];
-    const std::string run = folder / fmt::format("interrupted-{}", i);
+    const std::string run = folder / fmt::format("interrupted-{}", i), last = run + "/checkpoints/last";
+    const bool started = i >= 10;
     RunOptions options;
     options.meanwhile = [&](pid_t process) {
-      for (int k = 0; k < 60000 && text_so_far(run + "/checkpoints/last").empty(); ++k) usleep(1000);
-      usleep(static_cast<useconds_t>(17000 * i));
+      for (int k = 0; started && k < 60000 && text_so_far(last).empty(); ++k) usleep(1000);
+      usleep(static_cast<useconds_t>(1000 * i));
       kill(process, signal);
     };
-    const Finished first = run_maki(Arguments{"train", corpus, "--out", run} + longer, options);
-    INFO(first.err);
-    if (first.exit_code == 0) continue;  // the run ended before the signal
+    const Finished first = train(run, 1'000'000, options);
+    INFO("life " << i << ": " << first.err);
     REQUIRE(first.exit_code == 128 + signal);
-    ++interrupted;
-    require_ok(run_maki({"train", "--resume", run}));
-    REQUIRE(read_text(checkpoint(run, 400)) == expected);
+    const std::string name = text_so_far(last);  // step-00000060.maki
+    REQUIRE((!name.empty() || !started));
+    if (name.empty()) {
+      require_ok(train(run, kSteps));
+    } else {
+      require_ok(run_maki({"inspect", run, "--verify"}));
+      if (std::stoi(name.substr(name.find('-') + 1)) > kSteps) continue;
+      require_ok(run_maki({"train", "--resume", run, "--max-steps", std::to_string(kSteps)}));
+      ++resumed;
+    }
+    REQUIRE(read_text(checkpoint(run, kSteps)) == expected);
   }
-  REQUIRE(interrupted > 0);
+  REQUIRE(resumed > 0);
 }
