@@ -1,5 +1,5 @@
-// Architecture rules, checked by reading the sources: includes point one way, kernels know no tensor, and only train
-// prints or exits.
+// Architecture rules, checked by reading the sources: includes point one way, kernels know no tensor, only train prints
+// or exits, and what cereal stores has a size that no file decides about.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -153,4 +153,42 @@ TEST_CASE("libraries name settings, and no options of the program") {
     }
   }
   REQUIRE(lines > 5000);
+}
+
+TEST_CASE("cereal is used in two files, and for nothing that points to something") {
+  const std::regex include(R"re(^\s*#\s*include\s*[<"]cereal/)re"),
+      points(R"(cereal/types/(memory|polymorphic|base_class))");
+  std::set<std::string> users;
+  for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
+    for (const Line& line : lines_below(folder)) {
+      if (!std::regex_search(line.text, include)) continue;
+      INFO(line.file << ": " << line.text);
+      REQUIRE_FALSE(std::regex_search(line.text, points));
+      users.insert(line.file);
+    }
+  }
+  REQUIRE(users == std::set<std::string>{"train/app/shared_run.cpp", "train/run/checkpoint.cpp"});
+}
+
+// Neither long double, size_t or long, whose sizes depend on the machine, nor vectors or pointers.
+TEST_CASE("the records of a checkpoint consist of numbers and arrays whose sizes are fixed") {
+  const std::regex member(
+      R"(^  (double|std::u?int\d+_t|std::array<(char|double|std::u?int\d+_t), [\w:]+>) \w+(, \w+)*;\s*$)");
+  std::vector<std::string> members;  // of the class that is being read
+  int records = 0;
+  for (const Line& line : lines_below("train/run")) {
+    if (line.file != "train/run/checkpoint.cpp") continue;
+    const std::string code = line.text.substr(0, line.text.find("//"));
+    if (code.starts_with("struct ")) members.clear();
+    if (code.starts_with("  ") && code.find_first_of("()") == std::string::npos && code.find(';') != std::string::npos)
+      members.push_back(code);
+    if (code.find("serialize(Archive&") == std::string::npos) continue;
+    REQUIRE(members.size() >= 3);
+    for (const std::string& each : members) {
+      INFO(each);
+      REQUIRE(std::regex_match(each, member));
+    }
+    ++records;
+  }
+  REQUIRE(records == 2);
 }

@@ -202,8 +202,15 @@ TEST_CASE("streams that cannot be written, and configurations that cannot be use
   REQUIRE(read_text(checkpoint(run, 4)).size() > 10000);
   RunOptions full;
   full.output_file = "/dev/full";
-  for (const Arguments& arguments : {Arguments{"eval", run}, Arguments{"inspect", run}, Arguments{"generate", run}}) {
-    require_refused(run_maki(arguments, full), 4, {"standard output"});
+  const std::string ids = folder.write("ids.txt", "1 2\n");
+  for (const Arguments& arguments :
+       {Arguments{"eval", run}, Arguments{"inspect", run}, Arguments{"generate", run}, Arguments{"help"},
+        Arguments{"train", "--help"}, Arguments{"--version"}, Arguments{"--man"}, Arguments{"plan", corpus},
+        Arguments{"tokenizer", "inspect", run}, Arguments{"tokenizer", "encode", run, corpus},
+        Arguments{"tokenizer", "decode", run, ids}, Arguments{"gradcheck", run},
+        Arguments{"attend", run, "--prompt", "the"}}) {
+    INFO(arguments[0]);
+    require_refused(run_maki(arguments, full), 4, {"standard output", "No space left on device"});
   }
   std::string dots;
   for (int i = 0; i < 60000; ++i) dots += "a.";

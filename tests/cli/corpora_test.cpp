@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/require_refused.h"
+#include "tests/exotic_texts.h"
 #include "tests/metrics_lines.h"
 
 using namespace maki::tests;
@@ -58,6 +59,35 @@ TEST_CASE("a directory: skipped files are reported, and a resumed run reads the 
   finished(go_on(folder / "run", {folder / "text/a.txt", "--max-steps", "10"}));  // the same text, named as a file
   require_refused(run_maki({"train", folder / "text/a.txt", "--include", "*.txt", "--out", folder / "other"}), 2,
                   {"include and exclude", "directory"});
+}
+
+TEST_CASE("a text as few have it is trained on, or refused with what is wrong with it") {
+  const TemporaryFolder folder;
+  const Arguments tiny = {"--max-steps", "5", "--val-fraction", "0", "--n-layer",    "1", "--n-head", "1",
+                          "--n-embd",    "8", "--block-size",   "4", "--batch-size", "2"};
+  int trained = 0, refused = 0;
+  const auto train_on = [&](const std::string& bytes) {
+    const std::string corpus = folder.write("corpus", bytes);
+    return run_maki(Arguments{"train", corpus, "--out", folder / std::to_string(trained)} + tiny);
+  };
+  for (const auto& [name, bytes] : exotic_texts()) {
+    INFO(name);
+    finished(train_on(bytes));
+    if (bytes.find('\0') != std::string::npos) {
+      const Finished text = finished(run_maki(
+          {"generate", folder / std::to_string(trained), "--prompt-file", folder / "corpus", "--max-tokens", "1"}));
+      REQUIRE(text.out.starts_with(bytes));
+    }
+    ++trained;
+  }
+  for (const auto& [bytes, words] : files_without_text()) {
+    require_refused(train_on(bytes), 3, words);
+    ++refused;
+  }
+  for (const std::string& bytes : {std::string("a"), std::string("abcd")})
+    require_refused(train_on(bytes), 3, {fmt::format("block_size + 1 = 5 tokens; it has {};", bytes.size())});
+  REQUIRE(trained == 13);
+  REQUIRE(refused == 9);
 }
 
 TEST_CASE("the validation text has its share of every file, so one text and its pieces are different corpora") {

@@ -1,6 +1,7 @@
 // Byte-level BPE: the ids of Hugging Face's tokenizers and tiktoken for 10,000 strings, a trainer and an encoder that
 // are too simple to be wrong, nothing is lost, and a saved form is either read back exactly or rejected.
 #include <map>
+#include <random>
 #include <rapidcheck.h>
 
 #include "data/tokenizer/bpe_tokenizer.h"
@@ -8,6 +9,7 @@
 #include "data/tokenizer/byte_characters.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "tests/data/bpe_fixture.h"
+#include "tests/data/random_bytes.h"
 #include "tests/data/require_refused.h"
 #include "tests/threads.h"
 
@@ -177,6 +179,12 @@ TEST_CASE("every text is restored, also if it is not UTF-8") {
   REQUIRE(rc::check([&](const std::vector<std::uint8_t>& bytes) {
     RC_ASSERT(round_trip(*tokenizer, std::string(bytes.begin(), bytes.end())));
   }));
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text = random_bytes(random, 64);
+    if (i % 2 == 0) std::ranges::for_each(text, [](char& c) { c = static_cast<char>(c & 0x7F); });  // with more merges
+    if (!round_trip(*tokenizer, text)) FAIL("random string " << i);
+  }
 }
 
 TEST_CASE("a long text has the same ids in parts as in one piece") {

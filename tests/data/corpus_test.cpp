@@ -13,6 +13,7 @@
 #include "data/io/utf8.h"
 #include "tests/data/process_scopes.h"
 #include "tests/data/require_refused.h"
+#include "tests/exotic_texts.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -23,13 +24,6 @@ namespace {
 std::string repeated(const std::string& piece, int times) {
   std::string text;
   for (int i = 0; i < times; ++i) text += piece;
-  return text;
-}
-
-// 65,536 different characters.
-std::string distinct_characters() {
-  std::string text;
-  for (char32_t c = 0x10000; c < 0x20000; ++c) append_utf8(text, c);
   return text;
 }
 
@@ -51,24 +45,9 @@ void require_trains(const Corpus& corpus) {
 }  // namespace
 
 TEST_CASE("unusual texts are read byte for byte and can be trained on") {
-  const std::vector<std::pair<std::string, std::string>> texts = {
-      {"one character repeated", std::string(20, 'a')},
-      {"no newline", "the quick brown fox"},
-      {"only newlines", std::string(20, '\n')},
-      {"CRLF", repeated("line\r\n", 5)},
-      {"a UTF-8 byte-order mark stays", "\uFEFFtext with a mark"},
-      {"NUL bytes", std::string("a\0b\0\0c a\0b\0\0c", 14)},
-      {"emoji and joiners", repeated("👨‍👩‍👧 😀🇯🇵", 3)},
-      {"combining characters stay apart", repeated("e\u0301é", 5)},
-      {"Japanese", "吾輩は猫である。名前はまだ無い。"},
-      {"65,536 characters, all different", distinct_characters()},
-      {"a line of a megabyte", std::string(1 << 20, 'x')},
-      {"the last code point there is", repeated("\U0010FFFF", 8)},
-      {"noncharacters are characters too", repeated("\uFFFE\uFFFF", 8)},
-  };
   const TemporaryFolder folder;
   int seen = 0;
-  for (const auto& [name, text] : texts) {
+  for (const auto& [name, text] : exotic_texts()) {
     INFO(name);
     const Corpus corpus = load_corpus({folder.write(std::to_string(seen), text)});
     REQUIRE((corpus.text == text));
@@ -100,15 +79,8 @@ TEST_CASE("the error for a file that is not text names the file and the byte") {
     require_refused([&] { load_corpus({path}); }, words);
     require_refused([&] { load_corpus({path}); }, {path});
   };
-  refuse("", {"empty"});
-  refuse("\xFF\xFEt\0e\0", {"UTF-16", "iconv"});
-  refuse("\xFE\xFF", {"UTF-16", "iconv"});
-  refuse("ab\xFF", {"UTF-8", "byte 2 ", "`invalid_utf8` replace"});
-  refuse("caf\xE9 in Latin-1", {"byte 3 "});
-  refuse("cut off: \xE7\x8C", {"byte 9 "});
-  refuse("overlong \xC0\xAF", {"byte 9 "});
-  refuse("surrogate \xED\xA0\x80", {"byte 10 "});
-  refuse(std::string(1 << 20, 'x') + "\x80", {"byte 1048576 "});
+  for (const auto& [bytes, words] : files_without_text()) refuse(bytes, words);
+  refuse("ab\xFF", {"`invalid_utf8` replace"});
 }
 
 TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and counted") {

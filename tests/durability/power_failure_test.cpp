@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -131,19 +132,32 @@ class Controls {
   explicit Controls(const Scenario& scenario)
       : scenario_(scenario), trace_(record(scenario)), findings_(findings(trace_)) {
     for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
-      if (is_sync(i)) look_at(without(trace_, i), i, i, "without ", i);
+      if (is_sync(i)) noticed_ += look_at(without(trace_, i), i, i, "without ", i);
       const DiskCall& call = trace_.calls[i];
       if (call.kind != DiskCall::Kind::bind || call.change != DiskCall::Change::moved) continue;
       std::size_t before = i, after = i;
       while (before > 0 && !is_sync(before)) --before;
       while (after + 1 < trace_.calls.size() && !is_sync(after)) ++after;
-      if (is_sync(before)) look_at(moved(trace_, i, before), before, i + 1, "too early: ", i);
-      if (is_sync(after)) look_at(moved(trace_, i, after), i, after + 1, "too late: ", i);
+      if (is_sync(before)) noticed_ += look_at(moved(trace_, i, before), before, i + 1, "too early: ", i);
+      if (is_sync(after)) noticed_ += look_at(moved(trace_, i, after), i, after + 1, "too late: ", i);
+      if (const auto write = first_write_before(i))
+        in_place_ += look_at(moved(trace_, i, *write), *write, i + 1, "written in place: ", i);
     }
   }
   int noticed() const { return noticed_; }
+  /// Of files that got their final names before their bytes; not counted by noticed().
+  int in_place() const { return in_place_; }
 
  private:
+  // The first write to the file that a call renames; nullopt: it was there before, or is a directory.
+  std::optional<std::size_t> first_write_before(std::size_t rename) const {
+    for (std::size_t i = 0; i < rename; ++i) {
+      const DiskCall& call = trace_.calls[i];
+      const auto names = [&](const Binding& binding) { return binding.file == call.file; };
+      if (call.kind == DiskCall::Kind::write && std::ranges::any_of(trace_.calls[rename].bindings, names)) return i;
+    }
+    return std::nullopt;
+  }
   bool is_sync(std::size_t call) const { return trace_.calls[call].kind == DiskCall::Kind::sync; }
   // Whether a user may find something that nobody could find before the change: while the calls from `begin` to `end`,
   // which have another order, are made, or after a number of calls from there on.
@@ -158,17 +172,18 @@ class Controls {
     }
     return false;
   }
-  void look_at(const Trace& changed, std::size_t begin, std::size_t end, const std::string& what, std::size_t call) {
-    if (!has_consequences(changed, begin, end)) return;
+  // Whether the change matters; requires that it is noticed then.
+  bool look_at(const Trace& changed, std::size_t begin, std::size_t end, const std::string& what, std::size_t call) {
+    if (!has_consequences(changed, begin, end)) return false;
     INFO(scenario_.name << ", " << what << trace_.calls[call].words << ", call " << call);
     REQUIRE_FALSE(fail_power(changed, scenario_, {.disks = 50, .recover_every = 0}).broken.empty());
-    ++noticed_;
+    return true;
   }
 
   const Scenario& scenario_;
   Trace trace_;
   std::vector<std::set<std::uint64_t>> findings_;
-  int noticed_ = 0;
+  int noticed_ = 0, in_place_ = 0;
 };
 
 // A disk that stores other bytes than one of the writes has.
@@ -250,10 +265,15 @@ TEST_CASE("what was done is there after a power failure, also if a process was k
   }
 }
 
-TEST_CASE("each fsync that is left out, and each rename that comes before or after one, is noticed if it matters") {
-  int noticed = 0;
-  for (const Scenario& scenario : power_scenarios()) noticed += Controls(scenario).noticed();
+TEST_CASE("each fsync left out, and each rename before or after one or before the bytes, is noticed if it matters") {
+  int noticed = 0, in_place = 0;
+  for (const Scenario& scenario : power_scenarios()) {
+    const Controls controls(scenario);
+    noticed += controls.noticed();
+    in_place += controls.in_place();
+  }
   REQUIRE(noticed >= 200);
+  REQUIRE(in_place >= 10);
 }
 
 TEST_CASE("what a failing disk has stored wrongly gets no final name, and without reading it back it would") {

@@ -56,8 +56,10 @@ Promises::Promises(const Disk& before, const std::vector<DiskCall>& calls, const
       add_versions(disk, i + 1, &call);
     }
     const Tree tree = tree_of(disk);
-    if (const auto file = tree.find(appended_); replaced && file != tree.end())
-      lines_.emplace_back(i + 1, *file->second);
+    const auto file = tree.find(appended_);
+    // A file that is empty when it gets the name has not taken over the lines that were there: they would be lost.
+    const bool has_lines = call.kind == DiskCall::Kind::acknowledge || (file != tree.end() && !file->second->empty());
+    if (replaced && has_lines && file != tree.end()) lines_.emplace_back(i + 1, *file->second);
   }
 }
 

@@ -24,7 +24,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr std::array kErrors = {EIO, ENOSPC, EINTR, EMFILE, EACCES, ESTALE};
+constexpr std::array kErrors = {EIO, ENOSPC, EDQUOT, EROFS, EINTR, EMFILE, EACCES, ESTALE};
 
 // Whether this system lets a process decide about the calls of another one; an emulator does not.
 bool can_supervise() {

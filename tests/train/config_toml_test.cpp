@@ -1,4 +1,5 @@
 // The configuration as TOML: types, line numbers in messages, and values that are read back exactly.
+#include <clocale>
 #include <limits>
 #include <locale>
 #include <version>
@@ -212,4 +213,28 @@ TEST_CASE("the locale changes nothing") {
   REQUIRE(again.learning_rate == 0.0125);
   REQUIRE(again.max_steps == 1234567);
   REQUIRE_FALSE(refused.empty());
+}
+
+TEST_CASE("the locale of C, if an installed one has other decimal points or letters, changes nothing") {
+  struct Restored {
+    std::string name = std::setlocale(LC_ALL, nullptr);
+    ~Restored() { std::setlocale(LC_ALL, name.c_str()); }
+  };
+  Config config;
+  config.learning_rate = 0.0125;
+  config.max_steps = 1234567;
+  const std::string before = to_toml(config);
+  int installed = 0;
+  for (const char* const name : {"de_DE.UTF-8", "tr_TR.UTF-8"}) {
+    const Restored restored;
+    if (std::setlocale(LC_ALL, name) == nullptr) continue;
+    ++installed;
+    INFO(name);
+    REQUIRE(to_toml(config) == before);
+    const Config again = read_back(before);
+    REQUIRE(again.learning_rate == 0.0125);
+    REQUIRE(again.max_steps == 1234567);
+    REQUIRE_FALSE(set("learning_rate", "0,5").empty());
+  }
+  if (installed == 0) WARN("skipped: neither the German nor the Turkish locale is installed");
 }

@@ -131,6 +131,15 @@ TEST_CASE("a stop string may be in a text that is not UTF-8, and may be no UTF-8
   }
 }
 
+TEST_CASE("zero bytes are text like others, also in a stop string") {
+  const std::string text("a\0\0b", 4);
+  for (const std::vector<std::string>& pieces : cuts(text)) {
+    REQUIRE(write(pieces, {}).text == text);
+    REQUIRE(write(pieces, {std::string("\0c", 2)}).text == text);
+    REQUIRE(write(pieces, {std::string("\0b", 2)}).text == text.substr(0, 2));
+  }
+}
+
 TEST_CASE("the token that ends a text ends it, and its bytes are not written") {
   const Result result = write({"ab", "c", "<en"}, {});
   REQUIRE(result.text == "abc<en");

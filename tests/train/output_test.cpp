@@ -3,6 +3,7 @@
 #include "data/io/output.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
@@ -56,48 +57,59 @@ void write_directory(FileSystem& fs, const OutputPath& out) {
   directory.commit();
 }
 
-// Lets every call of `action` fail in turn, in each way. Afterwards the folder must have what it had before or, without
-// an error or with one that says so, what it has after a success.
-void try_every_fault(const std::function<void(const TemporaryFolder&)>& before,
-                     const std::function<void(FileSystem&, const TemporaryFolder&)>& action, int least) {
+using Before = std::function<void(const TemporaryFolder&)>;
+using WritingAction = std::function<void(FileSystem&, const TemporaryFolder&)>;
+
+// Lets every call of `action` fail in turn, in one way. Afterwards the folder must have what it had before or, without
+// an error or with one that says so, what it has after a success. Returns how often there was an error.
+int failures(const Before& before, const WritingAction& action, Faulty::Kind kind, int error) {
   const TemporaryFolder good;
   before(good);
   Faulty counted;
+  counted.waits = false;
   action(counted, good);
   const std::set<std::string> success = contents(good.path());
   int failed = 0;
-  for (const Faulty::Kind kind : {Faulty::Kind::error, Faulty::Kind::no_memory}) {
-    for (int at = 0; at < static_cast<int>(counted.calls.size()); ++at) {
-      const TemporaryFolder folder;
-      before(folder);
-      const std::set<std::string> old = contents(folder.path());
-      Faulty fs;
-      fs.kind = kind;
-      fs.at = at;
-      fs.error = ENOSPC;
-      std::string said;
-      try {
-        action(fs, folder);
-      } catch (const CheckpointError& error) {
-        said = error.what();
-      } catch (const std::bad_alloc&) {
-        said = "no memory";
-      }
-      const std::string call = fs.calls.at(static_cast<std::size_t>(at));
-      INFO("call " << at << ", " << call << ": " << said);
-      if (call == "unlink" || call == "rmdir") continue;  // something cannot be removed
-      failed += !said.empty();
-      REQUIRE_FALSE(contains(said, ".tmp"));
-      const std::set<std::string> after = contents(folder.path());
-      const bool placed = std::ranges::count(fs.calls, "rename") + std::ranges::count(fs.calls, "exchange") ==
-                          std::ranges::count(counted.calls, "rename") + std::ranges::count(counted.calls, "exchange");
-      const bool complete = contains(said, "is complete") && placed;
-      if (kind == Faulty::Kind::error) REQUIRE(after == (said.empty() || complete ? success : old));
-      if (kind == Faulty::Kind::no_memory) REQUIRE((after == old || after == success));
-      if (said.empty()) REQUIRE(after == success);
+  for (int at = 0; at < static_cast<int>(counted.calls.size()); ++at) {
+    const TemporaryFolder folder;
+    before(folder);
+    const std::set<std::string> old = contents(folder.path());
+    Faulty fs;
+    fs.waits = false;
+    fs.kind = kind;
+    fs.at = at;
+    fs.error = error;
+    std::string said;
+    try {
+      action(fs, folder);
+    } catch (const CheckpointError& thrown) {
+      said = thrown.what();
+    } catch (const std::bad_alloc&) {
+      said = "no memory";
     }
+    const std::string call = fs.calls.at(static_cast<std::size_t>(at));
+    INFO("call " << at << ", " << call << ", error " << error << ": " << said);
+    if (call == "unlink" || call == "rmdir") continue;  // something cannot be removed
+    failed += !said.empty();
+    REQUIRE_FALSE(contains(said, ".tmp"));
+    const std::set<std::string> after = contents(folder.path());
+    const bool placed = std::ranges::count(fs.calls, "rename") + std::ranges::count(fs.calls, "exchange") ==
+                        std::ranges::count(counted.calls, "rename") + std::ranges::count(counted.calls, "exchange");
+    const bool complete = contains(said, "is complete") && placed;
+    if (kind == Faulty::Kind::error) REQUIRE(after == (said.empty() || complete ? success : old));
+    if (kind == Faulty::Kind::no_memory) REQUIRE((after == old || after == success));
+    if (said.empty()) REQUIRE(after == success);
   }
-  REQUIRE(failed >= least);
+  return failed;
+}
+
+// With each error there must be so many failures, together with those for which there was no memory.
+void try_every_fault(const Before& before, const WritingAction& action, int least) {
+  const int without_memory = failures(before, action, Faulty::Kind::no_memory, 0);
+  for (const int error : {ENOSPC, EDQUOT, EIO, EROFS, EFBIG}) {
+    INFO(std::strerror(error));
+    REQUIRE(failures(before, action, Faulty::Kind::error, error) + without_memory >= least);
+  }
 }
 
 }  // namespace

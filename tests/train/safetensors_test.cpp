@@ -97,6 +97,7 @@ const std::vector<Malformed>& malformed() {
       {"not a whole one", "{" + entry("a", "F32", "2.0", 0, 8) + "}", 8},
       {"not a whole one", "{" + entry("a", "F32", "2e0", 0, 8) + "}", 8},
       {"not a whole one", "{" + entry("a", "F32", "18446744073709551616", 0, 8) + "}", 8},
+      {"must be JSON in UTF-8", "{" + entry("a", "F32", "1e400", 0, 8) + "}", 8},  // no double is as large
       {"an axis of 18446744073709551615", "{" + entry("a", "F32", "18446744073709551615", 0, 8) + "}", 8},
       {"more elements than a file", "{" + entry("a", "F32", "4294967296,4294967296", 0, 8) + "}", 8},
       {"more elements than a file", "{" + entry("a", "F32", "1152921504606846976", 0, 0) + "}"},
@@ -121,6 +122,9 @@ const std::vector<Malformed>& malformed() {
       {"must begin at byte 4", "{" + entry("a", "F32", "1", 0, 4) + "," + entry("b", "F32", "1", 8, 12) + "}", 12},
       {"must begin at byte 8", "{" + f32 + "," + entry("b", "F32", "2", 4, 12) + "}", 12},
       {"must begin at byte 8", "{" + f32 + "," + entry("b", "F32", "2", 0, 8) + "}", 8},
+      {"must begin at byte 8", "{" + f32 + "," + entry("b", "F32", "0", 4, 4) + "}", 8},
+      {"must begin at byte 0", "{" + entry("a", "F32", "0", 4, 4) + "}", 4},
+      {"end within the 8 bytes", "{" + f32 + "," + entry("b", "F32", "0", 12, 12) + "}", 8},
       {"8 bytes, but 9 bytes follow", "{" + f32 + "}", 9},
       {"0 bytes, but 1 bytes follow", "{}", 1},
       {"is in the header twice", "{" + f32 + "," + entry("a", "F32", "1", 8, 12) + "}", 12},
@@ -167,6 +171,18 @@ TEST_CASE("a safetensors file of the wrong length is rejected") {
                ContainsSubstring("cannot be opened"));
   REQUIRE_THAT(error_message<CheckpointError>([&] { read_safetensors(folder.path()); }),
                ContainsSubstring("regular file"));
+}
+
+TEST_CASE("a header that is longer than the format allows is rejected for its length, also if the file has it all") {
+  const TemporaryFolder folder;
+  const std::uint64_t length = kMaxSafetensorsHeader + 1, size = sizeof length + length;
+  const std::string path =
+      folder.write("m.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length));
+  std::filesystem::resize_file(path, size);  // sparse: takes no room on the disk
+  REQUIRE_THAT(
+      error_message<CheckpointError>([&] { read_safetensors(path); }),
+      ContainsSubstring(fmt::format("header would have {} bytes, but it may have at most {} and the file has {}",
+                                    length, kMaxSafetensorsHeader, size)));
 }
 
 TEST_CASE("what the format allows is read: empty tensors, numbers without axes, spaces, any order, every type") {
