@@ -71,6 +71,34 @@ TEST_CASE_METHOD(TapeFixture, "gradients flow through chains, diamonds and repea
   REQUIRE(tape.size() == 0);
 }
 
+TEST_CASE("the gradient of an input that is used twice is the sum of both, and equal parameters remain two") {
+  ParameterStore matrices(DType::float64);
+  const Parameter& x = matrices.add("x", {2, 3}, init::values(tensor<double>({1, -2, 3, 4, 5, -6}, {2, 3})));
+  const Parameter& y = matrices.add("y", {2, 3}, init::constant(3));
+  const Parameter& z = matrices.add("z", {2, 3}, init::constant(3));
+  matrices.seal();
+  const Tensor ones = full({2, 3}, DType::float64, 1);
+  Tape tape;
+  const auto require_gradient = [&](const Parameter& parameter, const auto& op, const Tensor& cotangent,
+                                    const std::vector<double>& expected) {
+    matrices.clear_gradients();
+    const Tensor result = [&] {
+      const Recording on(tape);
+      return op();
+    }();
+    tape.backward(result, cotangent);
+    for (std::int64_t i = 0; i < 6; ++i) REQUIRE(parameter.gradient().at(i) == expected[static_cast<std::size_t>(i)]);
+  };
+  require_gradient(x, [&] { return mul(x, x); }, ones, {2, -4, 6, 8, 10, -12});  // 2x
+  // Of X Xᵀ for the cotangent D: (D + Dᵀ) X.
+  require_gradient(x, [&] { return matmul(x, x, false, true); }, tensor<double>({1, 2, 3, 5}, {2, 2}),
+                   {22, 21, -24, 45, 40, -45});
+  for (const Parameter* const parameter : {&y, &z}) {
+    require_gradient(
+        *parameter, [&] { return add(y, z); }, ones, std::vector<double>(6, 1));
+  }
+}
+
 TEST_CASE_METHOD(TapeFixture, "pass shares blocks but never lets one gradient corrupt another") {
   const Tensor y = on_tape([&] {
     const Tensor u = weighted({{1, a}}), v = weighted({{1, b}});
