@@ -4,6 +4,11 @@
 // invalid corpus or a corrupt checkpoint) derive it from Error.
 #pragma once
 
+// -ffast-math lets the compiler assume that no number is NaN or infinite, so it removes every search for one.
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "maki searches for numbers that are not finite: compile it without fast arithmetic, such as that of -Ofast"
+#endif
+
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>

@@ -82,3 +82,10 @@ TEST_CASE("gradient of the other forms: without biases, post-norm, sinusoidal po
   config.activation = Activation::silu;
   check_gradients(config, 43);
 }
+
+TEST_CASE("gradient of a Gpt with gated activations and dropout") {
+  TransformerConfig config = kTiny;
+  config.activation = Activation::swiglu;
+  config.dropout = 0.2;
+  check_gradients(config, 44);
+}

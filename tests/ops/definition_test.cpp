@@ -1,4 +1,8 @@
-// The values and gradients of every op in float64 against its definition in extended precision (definitions.h).
+// The values and gradients of every op in float64 against its definition in extended precision (definitions.h), as a
+// whole and element by element.
+#include <algorithm>
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"
 
@@ -24,7 +28,25 @@ Tensor real_part(const Exact& y) {
   return values;
 }
 
+void require_agreement(const Row& row, const Tensor& got, const Tensor& expected) {
+  REQUIRE(relative_error(got, expected, row.floor) <= row.definition_bound);
+  REQUIRE(worst_element(got, expected) <= std::max(1e-7, row.definition_bound));
+}
+
 }  // namespace
+
+TEST_CASE("an error in a small element shows in the worst element, and NaN in any") {
+  const auto worst = [](double small, double large) {
+    return worst_element(tensor<double>({small, 1000}, {2}), tensor<double>({1, large}, {2}));
+  };
+  REQUIRE(worst(1, 1000) == 0);
+  REQUIRE(worst(1 + 1e-6, 1000) == Approx(1e-6));
+  REQUIRE(worst(1, 1000 + 1e-3) == Approx(1e-6));
+  REQUIRE(worst(-1, 1000) == Approx(2));
+  REQUIRE(std::isnan(worst(std::nan(""), 1000)));
+  REQUIRE(std::isnan(worst(1, std::nan(""))));
+  REQUIRE(worst_element(tensor<double>({1e-12, 1}, {2}), tensor<double>({0, 1}, {2})) == Approx(1e-6));
+}
 
 TEST_CASE("every op agrees with its definition in extended precision, and its gradients with complex steps") {
   int gradients = 0;
@@ -38,14 +60,14 @@ TEST_CASE("every op agrees with its definition in extended precision, and its gr
       const Evaluation evaluation = evaluate(bound);
       std::vector<Exact> inputs = exact(drawn.inputs);
       const Tensor expected = real_part(drawn.call.definition(inputs));
-      REQUIRE(relative_error(evaluation.output, expected, row.floor) <= row.definition_bound);
+      require_agreement(row, evaluation.output, expected);
       std::size_t parameter = 0;
       for (std::size_t input = 0; row.differentiable && input < inputs.size(); ++input) {
         if (drawn.inputs[input].dtype() == DType::int32) continue;
         INFO("gradient of input " << input);
         const Tensor steps = complex_steps(
             inputs[input], [&] { return contracted(drawn.call.definition(inputs), cotangent(expected.shape())); });
-        REQUIRE(relative_error(evaluation.gradients.at(parameter++), steps, row.floor) <= row.definition_bound);
+        require_agreement(row, evaluation.gradients.at(parameter++), steps);
         ++gradients;
       }
     }

@@ -27,10 +27,11 @@ using Number = std::complex<long double>;
 class Exact {
  public:
   Exact() = default;
-  explicit Exact(const Shape& shape) : shape_(shape), values_(static_cast<std::size_t>(shape.numel())) {}
+  explicit Exact(const Shape& shape)
+      : present_(true), shape_(shape), values_(static_cast<std::size_t>(shape.numel())) {}
   explicit Exact(const Tensor& x);
 
-  explicit operator bool() const { return !values_.empty(); }
+  explicit operator bool() const { return present_; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return DType::float64; }
   std::int64_t numel() const { return shape_.numel(); }
@@ -40,6 +41,7 @@ class Exact {
   std::int64_t integer(std::int64_t i) const { return static_cast<std::int64_t>((*this)[i].real()); }
 
  private:
+  bool present_ = false;  // unlike an absent input, one with a size of 0 has a shape
   Shape shape_;
   std::vector<Number> values_;
 };

@@ -93,7 +93,7 @@ bool allowed(const Tensor& mask, const Extents& n, std::int64_t b, std::int64_t 
 Exact rotary(const Exact& x, const Tensor& angles, std::int64_t heads) {
   const std::int64_t tokens = x.shape()[1], cols = x.shape()[2], size = angles.shape()[1], half = size / 2;
   Exact y = x;
-  for (std::int64_t row = 0; row < x.numel() / cols; ++row) {
+  for (std::int64_t row = 0; row < x.shape().rows(); ++row) {
     for (std::int64_t pair = 0; pair < heads * half; ++pair) {
       const std::int64_t i = pair % half, at = row * cols + pair / half * size + i;
       const long double cosine = angles.at(row % tokens * size + i), sine = angles.at(row % tokens * size + i + half);

@@ -61,8 +61,7 @@ Exact sum(const Exact& x, std::span<const int> axes, bool keep_axes) {
 
 Exact mean(const Exact& x, std::span<const int> axes, bool keep_axes) {
   Exact y = sum(x, axes, keep_axes);
-  const std::int64_t summed = x.numel() / y.numel();
-  for (std::int64_t i = 0; i < y.numel(); ++i) y[i] /= static_cast<long double>(summed);
+  for (std::int64_t i = 0; i < y.numel(); ++i) y[i] /= static_cast<long double>(x.numel() / y.numel());
   return y;
 }
 

@@ -1,4 +1,5 @@
-// Every entry of the Jacobians of softmax, log_softmax, layer_norm and cross_entropy, for rows of up to 32 columns.
+// Every entry of the Jacobians of softmax, log_softmax, layer_norm, rms_norm and cross_entropy, for rows of up to 32
+// columns.
 // Attention's Jacobian is in attention_test.cpp.
 #include "tests/ops/jacobian.h"
 
@@ -18,6 +19,21 @@ constexpr std::int64_t kWidths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32};
 // The entries between different rows.
 Masked other_rows(std::int64_t cols) {
   return [cols](std::int64_t out, std::int64_t in) { return out / cols != in / cols; };
+}
+
+// The entries of a weight or bias in other columns.
+Masked other_columns(std::int64_t cols) {
+  return [cols](std::int64_t out, std::int64_t in) { return out % cols != in; };
+}
+
+// Two rows for a norm. 1 and −1 among at most 32 values give a deviation, and a root mean square, of at least 0.25.
+Tensor rows_with_spread(Draw& draw, std::int64_t cols) {
+  Tensor x = draw.normals({2, cols});
+  for (std::int64_t row = 0; row < 2; ++row) {
+    x.data<double>()[row * cols] = 1;
+    x.data<double>()[row * cols + 1] = -1;
+  }
+  return x;
 }
 
 }  // namespace
@@ -54,21 +70,31 @@ TEST_CASE("Jacobian of layer_norm in x, weight and bias: every entry") {
     if (cols < 4) continue;  // differences are less exact than 1e-9 there: norm_test.cpp uses the closed form
     Draw draw(static_cast<std::uint64_t>(cols));
     INFO("columns " << cols);
-    Tensor x = draw.normals({2, cols});
-    for (std::int64_t row = 0; row < 2; ++row) {  // 1 and −1 among at most 32 values give a deviation of at least 0.25
-      x.data<double>()[row * cols] = 1;
-      x.data<double>()[row * cols + 1] = -1;
-    }
+    const Tensor x = rows_with_spread(draw, cols);
     const Tensor weight = draw.normals({cols}, 1, 0.5), bias = draw.normals({cols});
     require_jacobian(
         x, [&](const Tensor& v) { return layer_norm(v, weight, bias); }, 1e-9, other_rows(cols));
     require_jacobian(
         x, [&](const Tensor& v) { return layer_norm(v); }, 1e-9, other_rows(cols));
-    const Masked other_columns = [cols](std::int64_t out, std::int64_t in) { return out % cols != in; };
     require_jacobian(
-        weight, [&](const Tensor& v) { return layer_norm(x, v, bias); }, 1e-9, other_columns);
+        weight, [&](const Tensor& v) { return layer_norm(x, v, bias); }, 1e-9, other_columns(cols));
     require_jacobian(
-        bias, [&](const Tensor& v) { return layer_norm(x, weight, v); }, 1e-9, other_columns);
+        bias, [&](const Tensor& v) { return layer_norm(x, weight, v); }, 1e-9, other_columns(cols));
+  }
+}
+
+TEST_CASE("Jacobian of rms_norm in x and weight: every entry") {
+  for (const std::int64_t cols : kWidths) {
+    if (cols < 4) continue;  // as for layer_norm
+    Draw draw(static_cast<std::uint64_t>(cols));
+    INFO("columns " << cols);
+    const Tensor x = rows_with_spread(draw, cols), weight = draw.normals({cols}, 1, 0.5);
+    require_jacobian(
+        x, [&](const Tensor& v) { return rms_norm(v, weight); }, 1e-9, other_rows(cols));
+    require_jacobian(
+        x, [&](const Tensor& v) { return rms_norm(v); }, 1e-9, other_rows(cols));
+    require_jacobian(
+        weight, [&](const Tensor& v) { return rms_norm(x, v); }, 1e-9, other_columns(cols));
   }
 }
 

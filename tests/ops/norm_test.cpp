@@ -1,5 +1,5 @@
-// layer_norm against its closed form where differences are too inexact (narrow and nearly constant rows), layer_norm
-// and softmax against compositions of simple ops, and the inputs that they reject.
+// layer_norm against its closed form where differences are too inexact (narrow and nearly constant rows), norms of
+// constant rows, norms and softmax against compositions of simple ops, and the inputs that they reject.
 #include <cmath>
 #include <limits>
 
@@ -97,6 +97,47 @@ TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients, on
             REQUIRE(std::isfinite(result.gradients[0].at(i)));
           }
         }
+      }
+    }
+  });
+}
+
+TEST_CASE("rms_norm of a constant row has the value of its formula, and finite gradients, on every target") {
+  on_every_target([] {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const double tolerance = dtype == DType::float32 ? 1e-6 : 1e-13;
+      for (const std::int64_t cols : {1, 3, 7, 768}) {
+        for (const double constant : {0.0, 0.1, 1.0 / 3, -1e3, 1e30}) {
+          const Case drawn{{full({3, cols}, DType::float64, constant), full({cols}, DType::float64, 2)},
+                           [](const std::vector<Tensor>& v) { return rms_norm(v[0], v[1]); }};
+          BoundCase bound(drawn, dtype);
+          const Evaluation result = evaluate(bound);
+          INFO(cols << " columns of " << constant << " as " << to_string(dtype));
+          const double expected = 2 * constant / std::sqrt(constant * constant + 1e-5);
+          for (std::int64_t i = 0; i < 3 * cols; ++i) {
+            REQUIRE(std::abs(result.output.at(i) - expected) <= tolerance);
+            REQUIRE(std::isfinite(result.gradients[0].at(i)));
+          }
+          for (std::int64_t i = 0; i < cols; ++i) REQUIRE(std::isfinite(result.gradients[1].at(i)));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("the gradient of rms_norm at a row of zeros is that of a division by the root of eps, on every target") {
+  on_every_target([] {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const std::int64_t cols : {1, 3, 7, 768}) {
+        const Case drawn{{zeros({3, cols}, DType::float64), full({cols}, DType::float64, 2)},
+                         [](const std::vector<Tensor>& v) { return rms_norm(v[0], v[1]); }};
+        BoundCase bound(drawn, dtype);
+        const Evaluation result = evaluate(bound);
+        INFO(cols << " columns as " << to_string(dtype));
+        const Tensor expected = scale(cotangent({3, cols}), 2 / std::sqrt(1e-5));
+        REQUIRE(relative_error(result.gradients[0], expected) < (dtype == DType::float32 ? 1e-6 : 1e-14));
+        for (std::int64_t i = 0; i < 3 * cols; ++i) REQUIRE(result.output.at(i) == 0);
+        for (std::int64_t i = 0; i < cols; ++i) REQUIRE(result.gradients[1].at(i) == 0);
       }
     }
   });

@@ -1,5 +1,6 @@
 #include "tests/ops/op_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -56,6 +57,20 @@ double relative_error(const Tensor& a, const Tensor& b, double floor) {
   if (a.numel() == 0) return 0;
   const long double largest = std::max(std::sqrt(std::max(norm_a, norm_b)), static_cast<long double>(floor));
   return static_cast<double>(std::sqrt(distance) / largest);
+}
+
+double worst_element(const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "worst_element: shapes must be equal; got {} and {}", a.shape(), b.shape());
+  double floor = 1e-8, worst = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    floor = std::max({floor, 1e-6 * std::abs(a.at(i)), 1e-6 * std::abs(b.at(i))});
+  }
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    const double x = a.at(i), y = b.at(i), error = std::abs(x - y) / std::max({std::abs(x), std::abs(y), floor});
+    if (std::isnan(error)) return error;
+    worst = std::max(worst, error);
+  }
+  return worst;
 }
 
 std::string refusal(const std::function<void()>& call) {

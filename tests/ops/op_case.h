@@ -47,6 +47,11 @@ Evaluation evaluate(BoundCase& bound);
 
 /// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
+/// The largest |x − y| / max(|x|, |y|, floor) of elements x of a and y of b at the same place; NaN if there is one. A
+/// norm hides an error in an element that is much smaller than others. The floor is 1e-6 times the largest element of
+/// both, and at least 1e-8: an element that is 0 by mathematics, such as the gradient of a query that sees a single
+/// key, is a difference of numbers as large as the others, with their rounding errors. Requires: equal shapes.
+double worst_element(const Tensor& a, const Tensor& b);
 /// The message with which `call` is rejected; "nothing was rejected" if it throws no Error.
 std::string refusal(const std::function<void()>& call);
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn);

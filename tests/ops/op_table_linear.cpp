@@ -83,6 +83,34 @@ Row short_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_tok
           }};
 }
 
+// Biases are not 0, because they are all that is left of a product over no columns.
+Case empty_linear(const Shape& x, const Shape& weight) {
+  return {{zeros(x, DType::float64), zeros(weight, DType::float64), full({weight[0]}, DType::float64, 0.5)},
+          [](const auto& v) { return linear(v[0], v[1], v[2]); }};
+}
+Case empty_linear_gelu(const Shape& x, const Shape& weight) {
+  return {{zeros(x, DType::float64), zeros(weight, DType::float64), full({weight[0]}, DType::float64, 0.5)},
+          [](const auto& v) { return linear_gelu(v[0], v[1], v[2], Gelu::erf); }};
+}
+Case empty_feed_forward(const Shape& x, std::int64_t hidden, std::int64_t out) {
+  return {{zeros(x, DType::float64), zeros({hidden, x.cols()}, DType::float64), full({out, hidden}, DType::float64, 1),
+           full({hidden}, DType::float64, 0.5), full({out}, DType::float64, 0.25)},
+          [](const auto& v) { return gelu_feed_forward(v[0], v[1], v[3], v[2], v[4], Gelu::erf); }};
+}
+
+// No rows, no columns in, no columns out, and no items of a batch.
+template <class MakeCase>
+void add_empty_products(Row& row, const MakeCase& make) {
+  for (const auto& [x, weight] : std::initializer_list<std::pair<Shape, Shape>>{{{0, 3}, {2, 3}},
+                                                                                {{2, 0}, {3, 0}},
+                                                                                {{2, 3}, {0, 3}},
+                                                                                {{0, 2, 3}, {4, 3}},
+                                                                                {{0}, {2, 0}},
+                                                                                {{0, 0}, {0, 0}}}) {
+    row.empties.push_back([make, x = x, weight = weight] { return make(x, weight); });
+  }
+}
+
 Case empty_short_conv(const Shape& x, std::int64_t taps) {
   return {{zeros(x, DType::float64), zeros({taps, x[2]}, DType::float64)},
           [](const auto& v) { return short_conv(v[0], v[1]); }};
@@ -113,6 +141,10 @@ std::vector<Row> linear_rows() {
       gelu_feed_forward_row("the bias of the first layer", 2, true, false, Gelu::erf),
       gelu_feed_forward_row("the bias of the second layer, one row", 1, false, true, Gelu::erf),
   };
+  add_empty_products(rows[11], empty_linear);
+  add_empty_products(rows[14], empty_linear_gelu);
+  add_empty_products(rows[17], [](const Shape& x, const Shape& up) { return empty_feed_forward(x, up[0], 2); });
+  rows[17].empties.push_back([] { return empty_feed_forward({2, 3}, 4, 0); });
   rows.push_back(short_conv_row("few tokens", 5, 6, false));
   rows.push_back(short_conv_row("few tokens, some of them ahead", 5, 6, true));
   rows.push_back(short_conv_row("several blocks of rows", 4, 50, true));

@@ -1,7 +1,9 @@
-// Schedules at points computed by hand, and their continuity.
+// Schedules at points computed by hand and against their formulas in extended precision, and their continuity.
 #include "optim/lr_schedule.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "autograd/core/check.h"
 #include "tests/catch.h"
@@ -15,7 +17,33 @@ LrSchedule of(const LrDecay& decay, std::int64_t warmup = 10) {
 }
 LrSchedule of(const char* name, std::int64_t warmup = 10) { return of(*lr_decay_named(name), warmup); }
 
+// The learning rate of step s of a schedule with a warmup, by the description of its decay.
+long double defined_rate(const LrSchedule& c, std::int64_t s) {
+  const std::string name = c.decay->name;
+  const auto step = static_cast<long double>(s), warmup = static_cast<long double>(c.warmup_steps);
+  const long double end = static_cast<long double>(c.decay_steps), peak = c.learning_rate, least = c.min_lr;
+  if (s < c.warmup_steps) return peak * (step + 1) / warmup;
+  if (name == "constant") return peak;
+  if (name == "inverse_sqrt") return std::max(least, peak * std::sqrt(warmup / (step + 1)));
+  const long double begin = name == "wsd" ? end * 4 / 5 : warmup;
+  const long double f = std::clamp((step - begin) / (end - begin), 0.0L, 1.0L);
+  const long double left = name == "cosine"   ? (1 + std::cos(std::numbers::pi_v<long double> * f)) / 2
+                           : name == "linear" ? 1 - f
+                           : name == "wsd"    ? 1 - std::sqrt(f)
+                                              : std::nanl("");
+  return least + (peak - least) * left;
+}
+
 }  // namespace
+
+TEST_CASE("every step of every schedule agrees with its formula in extended precision") {
+  for (const LrDecay& decay : lr_decays()) {
+    for (std::int64_t s = 0; s < 120; ++s) {
+      INFO(decay.name << ", step " << s);
+      REQUIRE(std::abs(of(decay)(s) - defined_rate(of(decay), s)) < 1e-14L);
+    }
+  }
+}
 
 TEST_CASE("every schedule warms up linearly and reaches its peak at the last step of the warmup") {
   for (const LrDecay& decay : lr_decays()) {

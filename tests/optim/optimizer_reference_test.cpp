@@ -67,7 +67,7 @@ struct Errors {
   void add(Real expected, double got, Real size) {
     const Real d = std::abs(expected - got);
     const Real relative = d / std::max(size, std::numeric_limits<Real>::min());
-    worst = relative <= worst ? worst : relative;  // keeps a NaN
+    if (relative > worst || std::isnan(relative)) worst = relative;  // a NaN stays: nothing is larger
     difference += d * d;
     norm += expected * expected;
   }
@@ -141,11 +141,13 @@ void require_every_length(bool adam) {
 TEST_CASE("each optimizer follows the reference in long double") {
   ParameterStore store;
   fill(store);
-  for (const std::string& target : kernels::available_targets()) {
+  const std::vector<std::string> targets = kernels::available_targets();
+  for (const std::string& target : targets) {
     kernels::force_target(target);
+    const int steps = target == targets.front() ? 100 : 6;  // long on the best target, which training uses
     for (std::size_t i = 0; i < kAllOptimizers.size(); ++i) {
       INFO(target << ", optimizer " << i);
-      const std::array<Errors, 3> wide = compare<double>(kAllOptimizers[i], 6),
+      const std::array<Errors, 3> wide = compare<double>(kAllOptimizers[i], steps),
                                   narrow = compare<float>(kAllOptimizers[i], 3);
       for (std::size_t k = 0; k <= make(store, kAllOptimizers[i])->moments().size(); ++k) {  // values, then moments
         INFO("array " << k);

@@ -1,5 +1,7 @@
 #include "autograd/core/shape.h"
 
+#include <limits>
+
 #include "autograd/core/check.h"
 #include "tests/catch.h"
 
@@ -32,6 +34,18 @@ TEST_CASE("a shape rejects extents that it cannot represent") {
   REQUIRE_THROWS_AS((Shape{Shape::kMaxElements}), maki::Error);
   REQUIRE_THROWS_AS((Shape{2}[1]), maki::Error);
   REQUIRE_THROWS_AS((Shape{2}[-2]), maki::Error);
+}
+
+TEST_CASE("a shape rejects extents whose product does not fit into 64 bits") {
+  // Modulo 2^64 the first two products are 0 and the third is negative, all of which are below the limit.
+  const std::int64_t big = std::int64_t{1} << 32, most = std::numeric_limits<std::int64_t>::max();
+  const auto refused = ContainsSubstring("shape: the product of the non-zero extents must be below 2^58; got [");
+  REQUIRE_THROWS_WITH((Shape{big, big}), refused);
+  REQUIRE_THROWS_WITH((Shape{0, big, big}), refused);
+  REQUIRE_THROWS_WITH((Shape{Shape::kMaxElements - 1, 128}), refused);
+  REQUIRE_THROWS_WITH((Shape{big, big, big}), refused);
+  REQUIRE_THROWS_WITH((Shape{2, most}), refused);
+  REQUIRE_THROWS_WITH((Shape{most}), refused);
 }
 
 TEST_CASE("broadcasting follows NumPy") {
