@@ -1,11 +1,14 @@
-// Random tensors, copies and bitwise comparison.
+// Random tensors, copies and comparisons.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "autograd/core/check.h"
 #include "autograd/core/philox.h"
 #include "autograd/tensor.h"
+#include "tests/max_or_nan.h"
 
 namespace maki::tests {
 
@@ -25,6 +28,14 @@ inline Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype 
     }
   });
   return x;
+}
+
+/// The largest |x − y| of elements x of a and y of b at the same place; NaN if there is one. Requires: equal shapes.
+inline double largest_difference(const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "largest_difference: shapes must be equal; got {} and {}", a.shape(), b.shape());
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) largest = max_or_nan(largest, std::abs(a.at(i) - b.at(i)));
+  return largest;
 }
 
 /// Whether a and b have the same shape, type and bits.

@@ -5,6 +5,7 @@
 #include "nn/models/linear.h"
 #include "tests/catch.h"
 #include "tests/nn/small_gpt.h"
+#include "tests/tensors.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -15,13 +16,6 @@ TransformerConfig with_extras() {
   TransformerConfig config = kSmall;
   add_extras(config);
   return config;
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  double most = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
-  return most;
 }
 
 }  // namespace

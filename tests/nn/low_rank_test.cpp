@@ -10,6 +10,7 @@
 #include "tests/catch.h"
 #include "tests/files.h"
 #include "tests/nn/small_gpt.h"
+#include "tests/tensors.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -36,12 +37,6 @@ struct AdaptedGpt {
   ParameterStore store;
   Gpt model;
 };
-
-double largest_distance(const Tensor& a, const Tensor& b) {
-  double largest = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
-  return largest;
-}
 
 }  // namespace
 
@@ -122,8 +117,8 @@ TEST_CASE("an adapter takes part in every activation of its layer") {
     merge_adapters(adapted.store, 0.7, plain);
     const Tensor x = random_tensor({3, 6}, 9);
     const Tensor expected = activate(x, merged, activation), got = activate(x, adapted.layer, activation);
-    REQUIRE(largest_distance(expected, got) < 1e-12);
-    REQUIRE(largest_distance(expected, activate(x, Adapted(6, 8, DType::float64).layer, activation)) > 0.01);
+    REQUIRE(largest_difference(expected, got) < 1e-12);
+    REQUIRE(largest_difference(expected, activate(x, Adapted(6, 8, DType::float64).layer, activation)) > 0.01);
   }
 }
 
@@ -183,8 +178,8 @@ TEST_CASE("logits with merged weights are those of the adapters, and those of a 
       adapted.store.mark_changed();
       merge_adapters(adapted.store, 0.7, merged.store);
       const Tensor expected = logits(adapted.model);
-      REQUIRE(largest_distance(expected, logits(merged.model)) < (dtype == DType::float32 ? 1e-6 : 1e-14));
-      REQUIRE(largest_distance(expected, before) > 1e-5);
+      REQUIRE(largest_difference(expected, logits(merged.model)) < (dtype == DType::float32 ? 1e-6 : 1e-14));
+      REQUIRE(largest_difference(expected, before) > 1e-5);
     }
   }
 }

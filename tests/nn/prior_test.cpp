@@ -8,6 +8,7 @@
 #include "nn/models/linear.h"
 #include "tests/catch.h"
 #include "tests/nn/small_xl.h"
+#include "tests/tensors.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -64,7 +65,7 @@ double worst_difference(const AnyModel& model, const Tensor& ids, const Tensor& 
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t v = 0; v < vocab; ++v) {
         const double difference = std::abs(next.at(b * vocab + v) - logits.at((b * tokens + end - 1) * vocab + v));
-        worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+        worst = max_or_nan(worst, difference);
       }
     }
   }

@@ -37,13 +37,6 @@ std::vector<Tensor> run(const Tensor& q, const Tensor& kv, const Attention& opti
   return {y.detach(), tape.gradient(x), tape.gradient(memory)};
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  double largest = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
-  return largest;
-}
-
 std::int64_t runs_of(const Tensor& mask, bool causal) {
   return static_cast<std::int64_t>(mask_runs(mask, {}, 3, causal).size());
 }

@@ -66,9 +66,8 @@ double worst_element(const Tensor& a, const Tensor& b) {
     floor = std::max({floor, 1e-6 * std::abs(a.at(i)), 1e-6 * std::abs(b.at(i))});
   }
   for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const double x = a.at(i), y = b.at(i), error = std::abs(x - y) / std::max({std::abs(x), std::abs(y), floor});
-    if (std::isnan(error)) return error;
-    worst = std::max(worst, error);
+    const double x = a.at(i), y = b.at(i);
+    worst = max_or_nan(worst, std::abs(x - y) / std::max({std::abs(x), std::abs(y), floor}));
   }
   return worst;
 }

@@ -7,6 +7,7 @@
 
 #include "autograd/core/check.h"
 #include "tests/catch.h"
+#include "tests/max_or_nan.h"
 
 using namespace maki;
 
@@ -117,7 +118,7 @@ TEST_CASE("no schedule jumps or rises after the warmup") {
     for (std::int64_t s = 1; s < 100100; ++s) {
       const double step = fine(s) - fine(s - 1);
       if (s >= 1000) REQUIRE(step <= 0);
-      largest = std::max(largest, std::abs(step));
+      largest = tests::max_or_nan(largest, std::abs(step));
     }
     INFO(decay.name);
     REQUIRE(largest > 0);

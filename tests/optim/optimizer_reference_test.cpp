@@ -8,6 +8,7 @@
 #include "autograd/kernels/optimizer.h"
 #include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
+#include "tests/max_or_nan.h"
 #include "tests/optim/small_store.h"
 
 using namespace maki;
@@ -66,8 +67,7 @@ struct Errors {
 
   void add(Real expected, double got, Real size) {
     const Real d = std::abs(expected - got);
-    const Real relative = d / std::max(size, std::numeric_limits<Real>::min());
-    if (relative > worst || std::isnan(relative)) worst = relative;  // a NaN stays: nothing is larger
+    worst = max_or_nan(worst, d / std::max(size, std::numeric_limits<Real>::min()));
     difference += d * d;
     norm += expected * expected;
   }

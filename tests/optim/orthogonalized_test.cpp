@@ -11,6 +11,7 @@
 #include "optim/newton_schulz.h"
 #include "tests/catch.h"
 #include "tests/kernels/amx_emulator.h"
+#include "tests/max_or_nan.h"
 #include "tests/tensors.h"
 #include "tests/threads.h"
 
@@ -72,8 +73,7 @@ double error_of(const Tensor& x, std::int64_t matrices) {
     for (std::int64_t i = 0; i < rows * cols; ++i) one.x[static_cast<std::size_t>(i)] = x.at(m * rows * cols + i);
     const Matrix expected = reference(one);
     for (std::int64_t i = 0; i < rows * cols; ++i) {
-      const double d = std::abs(expected.x[static_cast<std::size_t>(i)] - y.at(m * rows * cols + i));
-      worst = d <= worst ? worst : d;  // keeps a NaN
+      worst = max_or_nan(worst, std::abs(expected.x[static_cast<std::size_t>(i)] - y.at(m * rows * cols + i)));
     }
   }
   return worst;

@@ -96,16 +96,6 @@ struct StepsOfMicroBatches {
   std::vector<std::set<std::int64_t>> targets;  // the numbers of targets that micro-batches of a step have
 };
 
-double furthest_values(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.numel() == b.numel());
-  double furthest = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const double d = std::abs(a.at(i) - b.at(i));
-    furthest = d <= furthest ? furthest : d;  // keeps a NaN
-  }
-  return furthest;
-}
-
 struct TrainedOnDocuments {
   TrainedOnDocuments(const Config& config, const Dataset& data) : task(config, data), trainer(config, task) {
     for (int i = 0; i < 3; ++i) trainer.step();
@@ -227,7 +217,7 @@ TEST_CASE("micro-batches with unequal numbers of targets make the step of one ba
   const Dataset data = documents({5, 20, 1, 9, 2, 30, 17, 60, 4, 12, 6});
   const StepsOfMicroBatches whole(config_of_micro_batches(1, 24), data);
   REQUIRE(whole.targets == std::vector<std::set<std::int64_t>>(3, {155}));
-  REQUIRE(furthest_values(whole.values, whole.initial) > 1e-3);
+  REQUIRE(largest_difference(whole.values, whole.initial) > 1e-3);
   for (const auto& [count, rows] : {std::pair{2, 12}, {3, 8}, {8, 3}}) {
     INFO(count << " micro-batches of " << rows);
     const StepsOfMicroBatches divided(config_of_micro_batches(count, rows), data);
@@ -236,7 +226,7 @@ TEST_CASE("micro-batches with unequal numbers of targets make the step of one ba
       REQUIRE(divided.targets[step].size() > 1);
       REQUIRE(std::abs(divided.losses[step] - whole.losses[step]) < 1e-12);
     }
-    REQUIRE(furthest_values(divided.values, whole.values) < 1e-12);
+    REQUIRE(largest_difference(divided.values, whole.values) < 1e-12);
   }
 }
 

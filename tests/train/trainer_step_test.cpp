@@ -9,6 +9,7 @@
 #include "data/io/error.h"
 #include "nn/layers.h"
 #include "tests/files.h"
+#include "tests/tensors.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
@@ -160,16 +161,6 @@ class ByHand {
   std::vector<std::vector<double>> gradient, first_moment, second_moment;
   std::int64_t steps = 0;
 };
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.numel() == b.numel());
-  double largest = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const double d = std::abs(a.at(i) - b.at(i));
-    largest = d <= largest ? largest : d;  // keeps a NaN
-  }
-  return largest;
-}
 
 void require_same_training(const Config& config, bool clips = true) {
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), config);
