@@ -42,32 +42,35 @@ bool is_unread_special(const Tokenizer& tokenizer, std::int32_t id) {
   return found != bpe->added.end() && found->id == id && !found->always;
 }
 
-std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
-  constexpr std::size_t kMaxListed = 8;  // enough for a message
+UnreadSpecials::UnreadSpecials(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   const BpeParts* const bpe = tokenizer.bpe_parts();
-  if (bpe == nullptr) return "";
+  if (bpe == nullptr) return;
   std::vector<AddedToken> unread;
   std::ranges::copy_if(bpe->added, std::back_inserter(unread), [](const AddedToken& t) { return !t.always; });
-  if (unread.empty()) return "";
-  std::map<std::int32_t, std::int64_t> counts;
-  AddedTokens(unread, bpe->tokens)
-      .split(
-          text, Normalization::none, /*specials=*/true, [](std::string_view) {},
-          [&](std::int32_t id) { ++counts[id]; });
+  if (!unread.empty()) unread_.emplace(unread, bpe->tokens);
+}
+
+void UnreadSpecials::add(std::string_view text) {
+  if (!unread_) return;
+  unread_->split(
+      text, Normalization::none, /*specials=*/true, [](std::string_view) {}, [&](std::int32_t id) { ++counts_[id]; });
+}
+
+std::string UnreadSpecials::list() const {
+  constexpr std::size_t kMaxListed = 8;  // enough for a message
   std::vector<std::string> list;
-  for (const auto& [id, count] : counts) {
+  for (const auto& [id, count] : counts_) {
     if (list.size() == kMaxListed) break;
     list.push_back(
-        fmt::format("{} ({} time{})", escape_unprintable(tokenizer.bytes(id)), count, count == 1 ? "" : "s"));
+        fmt::format("{} ({} time{})", escape_unprintable(tokenizer_.bytes(id)), count, count == 1 ? "" : "s"));
   }
-  if (counts.size() > list.size()) list.push_back(fmt::format("{} more", counts.size() - list.size()));
+  if (counts_.size() > list.size()) list.push_back(fmt::format("{} more", counts_.size() - list.size()));
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-std::string note_on_unread_specials(const Tokenizer& tokenizer, bool is_new, std::string_view text) {
-  const std::string found = unread_specials(tokenizer, text);
-  if (found.empty()) return "";
-  return fmt::format("the text contains {}, read as ordinary characters; {}", found,
+std::string UnreadSpecials::note(bool is_new) const {
+  if (counts_.empty()) return "";
+  return fmt::format("the text contains {}, read as ordinary characters; {}", list(),
                      is_new ? "divide documents that end with it with `document_separator`"
                             : "`special` reads them as the special tokens");
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "data/tokenizer/added_tokens.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {
@@ -23,11 +26,23 @@ bool same_ids(const Tokenizer& a, const Tokenizer& b);
 
 /// Whether the token of this id is a special one that encode() never gives, whatever is written.
 bool is_unread_special(const Tokenizer& tokenizer, std::int32_t id);
-/// How often the texts of special tokens occur that encode() does not find, as a message lists it: "<|endoftext|> (3
-/// times)"; empty if none occurs.
-std::string unread_specials(const Tokenizer& tokenizer, std::string_view text);
-/// A message for a user about unread_specials() of a text, with what to do, which for a tokenizer that is learned from
-/// the text is something else; empty if there are none.
-std::string note_on_unread_specials(const Tokenizer& tokenizer, bool is_new, std::string_view text);
+/// The special tokens whose texts occur where encode() does not find them. Requires: the tokenizer outlives it.
+class UnreadSpecials {
+ public:
+  explicit UnreadSpecials(const Tokenizer& tokenizer);
+
+  /// Adds those of a text, which ends where no special token is cut.
+  void add(std::string_view text);
+  /// How often each occurs, as a message lists it: "<|endoftext|> (3 times)"; empty if none does.
+  std::string list() const;
+  /// A message for a user with what to do, which for a tokenizer that is learned from the text is something else; empty
+  /// if none occurs.
+  std::string note(bool is_new) const;
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::optional<AddedTokens> unread_;  // none if the vocabulary has no such tokens
+  std::map<std::int32_t, std::int64_t> counts_;
+};
 
 }  // namespace maki

@@ -215,6 +215,7 @@ TEST_CASE("an interrupt at any moment saves the last complete step, and the resu
     const bool started = i >= 10;
     RunOptions options;
     options.meanwhile = [&](pid_t process) {
+      wait_for_handlers(process);
       for (int k = 0; started && k < 60000 && text_so_far(last).empty(); ++k) usleep(1000);
       usleep(static_cast<useconds_t>(1000 * i));
       kill(process, signal);

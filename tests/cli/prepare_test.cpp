@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
@@ -13,6 +14,13 @@ using nlohmann::json;
 namespace {
 
 const Arguments kTwenty = {"--max-steps", "20"};
+
+// Sanitizers and emulators take memory of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMeasuresMemory = false;
+#else
+constexpr bool kMeasuresMemory = std::string_view(MAKI_EMULATOR).empty();
+#endif
 
 // Everything of a run that does not depend on the clock or on paths.
 std::vector<std::string> bytes_of(const std::string& run) {
@@ -51,6 +59,21 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
     json of_tokens = json::parse(require_ok(run_maki({"eval", name("part"), "--json"})).out);
     of_tokens["checkpoint"] = of_text.at("checkpoint");
     REQUIRE(of_tokens == of_text);
+  }
+}
+
+TEST_CASE("a long text is prepared in little memory, whatever its tokens are") {
+  const TemporaryFolder folder;
+  const std::string part = small_text() + small_japanese_text() + "<|endoftext|>", path = folder.write("text", "");
+  std::ofstream text(path);
+  for (std::size_t size = 0; size < 100'000'000; size += part.size()) text << part;
+  text.close();
+  for (const char* const kind : {"byte", "char", "word", "bpe"}) {
+    INFO(kind);
+    const Finished finished = require_ok(run_maki({"prepare", path, "--tokenizer", kind, "--out", folder / kind}));
+    if (!kMeasuresMemory) continue;
+    REQUIRE(finished.peak_resident > 0);
+    REQUIRE(finished.peak_resident < 64 << 20);
   }
 }
 

@@ -156,9 +156,10 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   if (options.meanwhile) options.meanwhile(child);
   const std::string shown = terminal.read_to_end();
   int status = 0;
-  waitpid(child, &status, 0);
+  rusage used = {};
+  wait4(child, &status, 0, &used);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, text_so_far(out), shows_errors ? shown : text_so_far(err)};
+  return {code, text_so_far(out), shows_errors ? shown : text_so_far(err), std::int64_t{used.ru_maxrss} * 1024};
 }
 
 RunOptions directory_as_input() {

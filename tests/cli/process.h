@@ -13,6 +13,7 @@ namespace maki::tests {
 struct Finished {
   int exit_code;  ///< 128 + n if signal n ended the process
   std::string out, err;
+  std::int64_t peak_resident = 0;  ///< bytes, at least those of the process that started maki
 };
 
 struct RunOptions {

@@ -151,21 +151,26 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   REQUIRE(finding->encode("the cat<|endoftext|>").back() == end);
   REQUIRE(load_tokenizer(finding->save())->encode("<|endoftext|>") == Ids{end});
   REQUIRE_FALSE(finding->encodes_like(*tokenizer));
-  REQUIRE(note_on_unread_specials(*tokenizer, false, "a<|endoftext|>")
-              .ends_with("; `special` reads them as the special tokens"));
-  REQUIRE_THAT(note_on_unread_specials(*tokenizer, true, "a<|endoftext|>"), ContainsSubstring("`document_separator`"));
-  REQUIRE(note_on_unread_specials(*tokenizer, true, "a").empty());
-  REQUIRE(unread_specials(*tokenizer, "a<|endoftext|>b<|endoftext|>") == "<|endoftext|> (2 times)");
-  REQUIRE(unread_specials(*tokenizer, "a <|endof").empty());
+  const auto unread = [](const Tokenizer& one, std::string_view text) {
+    UnreadSpecials found(one);
+    found.add(text);
+    return found;
+  };
+  UnreadSpecials twice = unread(*tokenizer, "a<|endoftext|>b");
+  REQUIRE(twice.note(/*is_new=*/false).ends_with("; `special` reads them as the special tokens"));
+  REQUIRE_THAT(twice.note(/*is_new=*/true), ContainsSubstring("`document_separator`"));
+  twice.add("<|endoftext|>");
+  REQUIRE(twice.list() == "<|endoftext|> (2 times)");
+  REQUIRE(unread(*tokenizer, "a <|endof").note(/*is_new=*/true).empty());
   json many = json::array();
   std::string all;
   for (int i = 0; i < 10; ++i) {
     many.push_back({{"id", 256 + i}, {"content", fmt::format("<{}>", i)}, {"special", true}});
     all += fmt::format("<{}>", i);
   }
-  REQUIRE(unread_specials(*with_added(many), all + "<0>").starts_with("<0> (2 times), <1> (1 time), "));
-  REQUIRE(unread_specials(*with_added(many), all).ends_with(", <7> (1 time), 2 more"));
-  REQUIRE(unread_specials(*finding, "a<|endoftext|>").empty());
+  REQUIRE(unread(*with_added(many), all + "<0>").list().starts_with("<0> (2 times), <1> (1 time), "));
+  REQUIRE(unread(*with_added(many), all).list().ends_with(", <7> (1 time), 2 more"));
+  REQUIRE(unread(*finding, "a<|endoftext|>").list().empty());
   require_refused([] { finding_specials(*make_tokenizer("char", "ab")); }, {"special", "char"});
 }
 

@@ -296,7 +296,9 @@ TEST_CASE("tokens of special tokens fit a model of the same vocabulary, whose ru
   model->set_use({.ends = {0}});
   PrepareOptions options{.sources = {}, .val_fraction = 0, .tokenizer = model, .out = {}};
   const std::vector<std::string> notes = prepare({text}, out, options).notes;
-  REQUIRE(notes == std::vector{note_on_unread_specials(*model, false, "<|endoftext|><|endoftext|>")});
+  UnreadSpecials twice(*model);
+  twice.add("<|endoftext|><|endoftext|>");
+  REQUIRE(notes == std::vector{twice.note(/*is_new=*/false)});
   options.tokenizer = finding_specials(*model);
   REQUIRE(prepare({text}, out, options).notes.empty());
   const Dataset data = make_dataset(prepared_corpus({out}).value(), 0, 1, "", model);

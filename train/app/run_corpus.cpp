@@ -204,8 +204,9 @@ void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, cons
   const bool is_new = tokenizer == nullptr;
   const std::shared_ptr<const Tokenizer> empty =
       is_new ? make_tokenizer(config.tokenizer, "", tokenizer_options(config)) : nullptr;
-  const std::string note = note_on_unread_specials(is_new ? *empty : *tokenizer, is_new, corpus.text);
-  if (!note.empty()) print_messages({note});
+  UnreadSpecials unread(is_new ? *empty : *tokenizer);
+  unread.add(corpus.text);
+  if (const std::string note = unread.note(is_new); !note.empty()) print_messages({note});
 }
 
 }  // namespace maki

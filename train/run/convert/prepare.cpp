@@ -27,36 +27,63 @@ std::size_t next_character(std::string_view text, std::size_t at) {
   return at;
 }
 
+// Copies of parts of the text. Views of it would keep pages in memory, of which some are as large as 2 MiB.
+class LearnedText {
+ public:
+  explicit LearnedText(const SpooledText& text) : text_(text) {}
+
+  void add(std::string_view part) {
+    bytes_ += part;
+    ends_.push_back(bytes_.size());
+    text_.mapping->release(static_cast<std::size_t>(part.data() + part.size() - text_.text.data()));
+  }
+  Pieces pieces() const {
+    Pieces pieces;
+    std::size_t begin = 0;
+    for (const std::size_t end : ends_) {
+      pieces.push_back(std::string_view(bytes_).substr(begin, end - begin));
+      begin = end;
+    }
+    return pieces;
+  }
+  std::size_t size() const { return bytes_.size(); }
+
+ private:
+  const SpooledText& text_;
+  std::string bytes_;
+  std::vector<std::size_t> ends_;
+};
+
 // The training text, or if it is long, parts of equal size that are spread evenly over it.
-Pieces text_to_learn(const SpooledText& text) {
+LearnedText text_to_learn(const SpooledText& text) {
   constexpr std::size_t kPartBytes = 1 << 16;  // some pages of text; there are 64 such parts
   constexpr std::size_t kParts = kMaxLearnedBytes / kPartBytes;
   std::size_t size = 0;
   for (const TextRange& range : text.train) size += range.end - range.begin;
-  Pieces pieces;
+  LearnedText learned(text);
   std::size_t before = 0, part = 0;  // bytes of the pieces before; the part that is looked for
   const auto part_begin = [&] { return part * (size - kPartBytes) / (kParts - 1); };
   for (const TextRange& range : text.train) {
     const std::string_view piece = view(text, range);
-    if (size <= kMaxLearnedBytes) pieces.push_back(piece);
+    if (size <= kMaxLearnedBytes) learned.add(piece);
     while (size > kMaxLearnedBytes && part < kParts && part_begin() < before + piece.size()) {
       const std::size_t first = std::max(part_begin(), before) - before;
       const std::size_t last = std::min(part_begin() + kPartBytes, before + piece.size()) - before;
       const std::size_t begin = next_character(piece, first), end = next_character(piece, last);
-      if (begin < end) pieces.push_back(piece.substr(begin, end - begin));
+      if (begin < end) learned.add(piece.substr(begin, end - begin));
       if (part_begin() + kPartBytes > before + piece.size()) break;  // continues in the next piece
       ++part;
     }
     before += piece.size();
   }
-  return pieces;
+  return learned;
 }
 
 // Encodes the pieces of a part of the corpus, block after block.
 class PartEncoder {
  public:
   PartEncoder(const SpooledText& text, const Tokenizer& tokenizer, TokenWriter& writer)
-      : text_(text), tokenizer_(tokenizer), writer_(writer) {
+      : text_(text), tokenizer_(tokenizer), writer_(writer), unread_(tokenizer) {
     if (text.documents > 0) end_of_text_ = tokenizer.end_of_text();
   }
 
@@ -76,9 +103,10 @@ class PartEncoder {
     write();
     return count_;
   }
+  const UnreadSpecials& unread() const { return unread_; }
 
  private:
-  static constexpr std::size_t kBlockBytes = 8 << 20;  // of text that is encoded at once: parts for all threads
+  static constexpr std::size_t kBlockBytes = 6 << 20;  // of text that is encoded at once: parts for all threads
 
   void add(std::string_view text, bool is_last) {
     texts_.push_back(text);
@@ -97,6 +125,7 @@ class PartEncoder {
         ids.begin_piece();
       }
     });
+    std::ranges::for_each(texts_, [&](std::string_view text) { unread_.add(text); });
     writer_.append(ids);
     count_ += static_cast<std::int64_t>(ids.size());
     if (!texts_.empty())
@@ -109,6 +138,7 @@ class PartEncoder {
   const SpooledText& text_;
   const Tokenizer& tokenizer_;
   TokenWriter& writer_;
+  UnreadSpecials unread_;  // misses one with white space in it that the end of a block divides
   std::optional<std::int32_t> end_of_text_;
   Pieces texts_;
   std::vector<bool> is_last_;  // of each text, in its piece
@@ -117,16 +147,14 @@ class PartEncoder {
 };
 
 void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
-  const Pieces learned = text_to_learn(text);
+  const LearnedText learned = text_to_learn(text);
   // Characters are those of the whole text, and bytes are the same for every text.
-  if (tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned) {
-    for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
-  }
+  if (tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned) prepared.learned_bytes = learned.size();
   for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
   Pieces characters;
   for (const auto& [character, count] : text.alphabet) characters.push_back(character);
-  prepared.tokenizer = make_tokenizer(options.tokenizer_kind, {learned, characters}, options.tokenizer_options);
-  text.mapping->release(text.text.size());
+  prepared.tokenizer =
+      make_tokenizer(options.tokenizer_kind, {learned.pieces(), characters}, options.tokenizer_options);
 }
 
 void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
@@ -135,12 +163,6 @@ void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
     for (const auto& [c, times] : tokenizer.unknown(character)) unknown[c] += times * count;
   }
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
-}
-
-void note_unread(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
-  std::string note = note_on_unread_specials(*prepared.tokenizer, /*is_new=*/options.tokenizer == nullptr, text.text);
-  if (!note.empty()) prepared.notes.push_back(std::move(note));
-  text.mapping->release(text.text.size());
 }
 
 TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
@@ -170,7 +192,6 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   } else {
     learn_tokenizer(options, text, prepared);
   }
-  note_unread(options, text, prepared);
   const auto writer = make_token_writer(fs, options.format, options.out, *prepared.tokenizer, prepared.files);
   PartEncoder encoder(text, *prepared.tokenizer, *writer);
   TokenFileFacts facts = facts_of(text, options.val_fraction);
@@ -183,6 +204,8 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   facts.train_tokens = encoder.encode(text.train);
   writer->begin_validation();
   facts.val_tokens = encoder.encode(text.val);
+  if (std::string note = encoder.unread().note(/*is_new=*/options.tokenizer == nullptr); !note.empty())
+    prepared.notes.push_back(std::move(note));
   check<CorpusError>(facts.train_tokens > 0,
                      "{}: leaves no training text; use more text or another `val_fraction` (0: no validation)",
                      fmt::join(options.sources, " "));

@@ -160,13 +160,21 @@ class Spool {
     hash_.add(buffer_);
     buffer_.clear();
   }
+  // The hash of what is in the file. The pages of a mapping would all stay in memory.
+  std::array<std::uint8_t, 16> read_back() const {
+    constexpr std::size_t kBlockBytes = 1 << 16;  // per read: few calls, little memory
+    std::vector<std::byte> block(kBlockBytes);
+    Hash128 hash;
+    for (std::size_t at = 0, n; (n = file_.read_at(at, block)) > 0; at += n) hash.add({block.data(), n});
+    return hash.value();
+  }
   void map_file() {
     if (size_ == 0) return;
+    require_read_back(read_back() == hash_.value(), file_.path());
     result_.mapping = Mapping::create(file_.number(), 0, size_, Mapping::Access::read);
     check<CheckpointError>(result_.mapping != nullptr, "{}: cannot be mapped into memory: {}", file_.path(),
                            std::strerror(errno));
     result_.text = bytes_text(result_.mapping->bytes());
-    require_read_back(hash128(result_.text) == hash_.value(), file_.path());
   }
   void split_files() {
     result_.val_characters = validating_;
