@@ -20,6 +20,9 @@ table='
 *fuzz     no file is trusted wrongly, takes long or ends the program
 clang     the same as clang compiles it
 levels    the same at two lower levels of optimization, with g++ and clang
+memcheck  nothing is used that was not written, by valgrind
+huge      tensors of more than 2^31 elements, in 20 GB of memory
+coverage  the tests run at least 95 % of the lines
 tidy      no finding of clang-tidy
 avx512    the same bits with AVX-512
 arm64     the same bits on ARM64
@@ -41,6 +44,9 @@ build_part() {
     builds) build_part release && configure fast && build build/fast maki ;;
     asan | tsan | clang) configure "$1" && build "build/$1" ;;
     fuzz) build_part release && configure fuzz && build build/fuzz maki_fuzz ;;
+    memcheck) configure memcheck && build build/memcheck maki_tests_{autograd,ops,optim,data} ;;
+    huge) build_part release ;;
+    coverage) configure fast -B build/coverage -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=--coverage && build build/coverage ;;
   esac
 }
 
@@ -81,6 +87,22 @@ try_part() {
           ctest --test-dir "$directory" -j "$(nproc)" --output-on-failure --no-tests=error
         done
       done
+      ;;
+    memcheck)
+      bash scripts/setup.sh valgrind
+      for folder in autograd ops optim data; do
+        valgrind -q --error-exitcode=1 "build/memcheck/tests/maki_tests_$folder" "~[.]"
+      done
+      ;;
+    huge) run_tests build/release/tests/maki_tests_ops "[.huge]" ;;
+    coverage)
+      bash scripts/setup.sh lcov
+      find build/coverage -name '*.gcda' -delete
+      ctest --test-dir build/coverage -j "$(nproc)" --output-on-failure --no-tests=error
+      lcov -q --capture --directory build/coverage --base-directory . -o build/coverage/all.info
+      lcov -q --extract build/coverage/all.info "$PWD"/{autograd,nn,optim,data,train}/'*' -o build/coverage/own.info
+      lcov --list build/coverage/own.info
+      lcov --summary build/coverage/own.info | awk '/lines/ { sub(/%/, "", $2); print; exit !($2 >= 95) }'
       ;;
     tidy) scripts/tidy.sh --all ;;
     avx512 | arm64 | systems | macos) "scripts/$part.sh" ;;
