@@ -91,7 +91,7 @@ try_part() {
     memcheck)
       bash scripts/setup.sh valgrind
       for folder in autograd ops optim data; do
-        valgrind -q --error-exitcode=1 "build/memcheck/tests/maki_tests_$folder" "~[.]"
+        valgrind -q --error-exitcode=1 --suppressions=tests/valgrind.supp "build/memcheck/tests/maki_tests_$folder" "~[.]"
       done
       ;;
     huge) run_tests build/release/tests/maki_tests_ops "[.huge]" ;;
