@@ -90,8 +90,10 @@ try_part() {
       ;;
     memcheck)
       bash scripts/setup.sh valgrind
+      # Tests that compare with a long double, which valgrind computes in 64 bits, may fail; what it reports must not be.
       for folder in autograd ops optim data; do
-        valgrind -q --error-exitcode=1 --suppressions=tests/valgrind.supp "build/memcheck/tests/maki_tests_$folder" "~[.]"
+        valgrind -q --error-exitcode=99 --suppressions=tests/valgrind.supp "build/memcheck/tests/maki_tests_$folder" "~[.]" ||
+          [ $? -lt 99 ]
       done
       ;;
     huge) run_tests build/release/tests/maki_tests_ops "[.huge]" ;;
