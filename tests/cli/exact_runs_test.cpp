@@ -202,7 +202,7 @@ TEST_CASE("an interrupt at any moment saves the last complete step, and the resu
   // The moments are when a run starts and, then, steps, evaluations, samples and saves; it would not end by itself.
   const Arguments busy = without("--eval-interval", without("--checkpoint-interval", kSmall)) +
                          Arguments{"--eval-interval", "10", "--sample-interval", "7", "--checkpoint-interval", "15"};
-  constexpr int kLives = 50, kSteps = 300;
+  constexpr int kLives = 50, kSteps = 200;
   const auto train = [&](const std::string& run, int steps, const RunOptions& options = {}) {
     return run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", std::to_string(steps)} + busy, options);
   };
