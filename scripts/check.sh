@@ -100,8 +100,10 @@ try_part() {
     coverage)
       bash scripts/setup.sh lcov
       find build/coverage -name '*.gcda' -delete
-      # The tours train for minutes, and kernels are tested for every width.
-      ctest --test-dir build/coverage -j "$(nproc)" --output-on-failure --no-tests=error -E '^(docs|kernels|package):'
+      # The tours train for minutes, and kernels are tested for every width. Where the size of files is limited, gcov
+      # spoils its own.
+      GCOV_ERROR_FILE=/dev/null ctest --test-dir build/coverage -j "$(nproc)" --output-on-failure --no-tests=error \
+        -E '^(docs|kernels|package):|full disk|finds no room'
       lcov -q --capture --directory build/coverage --base-directory . -o build/coverage/all.info
       lcov -q --extract build/coverage/all.info "$PWD"/{autograd,nn,optim,data,train}/'*' -o build/coverage/own.info
       lcov --list build/coverage/own.info
