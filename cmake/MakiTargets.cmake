@@ -4,8 +4,8 @@
 set(MAKI_SANITIZE "" CACHE STRING "Comma-separated list of sanitizers, as for -fsanitize=")
 # The flags of Release are CMake's, -O3 -DNDEBUG, unless the user sets others; those of Debug are not.
 if(CMAKE_CXX_FLAGS_DEBUG STREQUAL "-g")
-  # -O0 is 46 times slower with Highway. The assertions of libstdc++ notice an index beyond a span, an empty optional and the
-  # like where the memory is somebody's, so that AddressSanitizer does not; -D_GLIBCXX_DEBUG would need other libraries.
+  # -O0 is 46 times slower with Highway. The assertions of libstdc++ notice an index beyond a span or an empty optional even
+  # inside allocated memory, where AddressSanitizer sees nothing wrong; -D_GLIBCXX_DEBUG would need other libraries.
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
 endif()
 if(NOT CMAKE_BUILD_TYPE)

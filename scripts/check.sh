@@ -90,7 +90,7 @@ try_part() {
       ;;
     memcheck)
       bash scripts/setup.sh valgrind
-      # Tests that compare with a long double, which valgrind computes in 64 bits, may fail; what it reports must not be.
+      # Tests that compare with a long double, which valgrind computes in 64 bits, may fail: only its reports count.
       for folder in autograd ops optim data; do
         valgrind -q --error-exitcode=99 --suppressions=tests/valgrind.supp "build/memcheck/tests/maki_tests_$folder" "~[.]" ||
           [ $? -lt 99 ]

@@ -1,4 +1,4 @@
-// Texts as few have them: unusual ones, which are read byte for byte, and files that are not text, which are refused.
+// Unusual texts, which are read byte for byte, and files that are not text, which are refused.
 #pragma once
 
 #include <string>

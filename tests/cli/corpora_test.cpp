@@ -61,7 +61,7 @@ TEST_CASE("a directory: skipped files are reported, and a resumed run reads the 
                   {"include and exclude", "directory"});
 }
 
-TEST_CASE("a text as few have it is trained on, or refused with what is wrong with it") {
+TEST_CASE("an unusual text is trained on, or refused with what is wrong with it") {
   const TemporaryFolder folder;
   const Arguments tiny = {"--max-steps", "5", "--val-fraction", "0", "--n-layer",    "1", "--n-head", "1",
                           "--n-embd",    "8", "--block-size",   "4", "--batch-size", "2"};

@@ -58,8 +58,8 @@ Promises::Promises(const Disk& before, const std::vector<DiskCall>& calls, const
     const Tree tree = tree_of(disk);
     const auto file = tree.find(appended_);
     // A file that is empty when it gets the name has not taken over the lines that were there: they would be lost.
-    const bool has_lines = call.kind == DiskCall::Kind::acknowledge || (file != tree.end() && !file->second->empty());
-    if (replaced && has_lines && file != tree.end()) lines_.emplace_back(i + 1, *file->second);
+    if (replaced && file != tree.end() && (call.kind == DiskCall::Kind::acknowledge || !file->second->empty()))
+      lines_.emplace_back(i + 1, *file->second);
   }
 }
 

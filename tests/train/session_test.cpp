@@ -16,6 +16,20 @@
 using namespace maki;
 using namespace maki::tests;
 
+namespace {
+
+// Knows the names of open files.
+struct NamedFiles : Unsynced {
+  int open(const std::string& path, int flags, mode_t mode) override {
+    const int descriptor = FileSystem::open(path, flags, mode);
+    names[descriptor] = std::filesystem::path(path).filename();
+    return descriptor;
+  }
+  std::map<int, std::string> names;
+};
+
+}  // namespace
+
 TEST_CASE("an old checkpoint that cannot be deleted is reported once, and training continues") {
   struct Sticky : Unsynced {
     int unlink(const std::string& path) override {
@@ -36,18 +50,12 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
 }
 
 TEST_CASE("an old checkpoint is deleted only after the new one was read back, without a difference") {
-  struct FailingDisk : Unsynced {
-    int open(const std::string& path, int flags, mode_t mode) override {
-      const int descriptor = FileSystem::open(path, flags, mode);
-      names[descriptor] = path;
-      return descriptor;
-    }
+  struct FailingDisk : NamedFiles {
     ssize_t read(int descriptor, void* bytes, std::size_t size) override {
       const ssize_t n = FileSystem::read(descriptor, bytes, size);
       if (n > 0 && names[descriptor].ends_with("step-00000020.maki.tmp")) static_cast<char*>(bytes)[n / 2] ^= 1;
       return n;
     }
-    std::map<int, std::string> names;
   } failing;
   SessionRun run;
   run.config.keep_last = 1;
@@ -107,12 +115,7 @@ TEST_CASE("a run that was killed after its last evaluation gets its sample and i
 }
 
 TEST_CASE("measurements are made durable before the checkpoint that they belong to") {
-  struct Watched : FileSystem {
-    int open(const std::string& path, int flags, mode_t mode) override {
-      const int descriptor = FileSystem::open(path, flags, mode);
-      names[descriptor] = path;
-      return descriptor;
-    }
+  struct Watched : NamedFiles {
     int fsync(int descriptor) override {
       if (contains(names[descriptor], "metrics.jsonl")) events.emplace_back("metrics");
       return 0;
@@ -121,7 +124,6 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
       if (to.ends_with("/last")) events.emplace_back("last");
       return FileSystem::rename(from, to);
     }
-    std::map<int, std::string> names;
     std::vector<std::string> events;
   } fs;
   SessionRun run;
@@ -213,12 +215,7 @@ TEST_CASE("a checkpoint of this step that is not resumable, or of another run, i
 }
 
 TEST_CASE("a resume reads no checkpoint but its own and the best, each of them once before its numbers are loaded") {
-  struct CountedReads : Unsynced {
-    int open(const std::string& path, int flags, mode_t mode) override {
-      const int descriptor = FileSystem::open(path, flags, mode);
-      names[descriptor] = std::filesystem::path(path).filename();
-      return descriptor;
-    }
+  struct CountedReads : NamedFiles {
     ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset) override {
       const ssize_t n = FileSystem::pread(descriptor, bytes, size, offset);
       const std::lock_guard guard(lock);
@@ -230,7 +227,6 @@ TEST_CASE("a resume reads no checkpoint but its own and the best, each of them o
       return FileSystem::rename(from, to);
     }
     std::mutex lock;
-    std::map<int, std::string> names;
     std::map<std::string, std::int64_t> read;
     std::vector<std::string> written;
   } fs;
