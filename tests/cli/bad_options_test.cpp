@@ -53,6 +53,16 @@ TEST_CASE("text of a path, an option or a file can neither control the terminal 
   require_refused(run_maki({"train", corpus, "--config", folder.write("deep.toml", deep + " = 1\n")}), 2, {"65536"});
 }
 
+TEST_CASE("a whole text in place of a verb, an option or an argument is not repeated in the message") {
+  const std::string text(100'000, 'a');
+  for (const Arguments& arguments :
+       {Arguments{text}, Arguments{"--" + text}, Arguments{"bench", text}, Arguments{"inspect", "a", text}}) {
+    const Finished finished = run_maki(arguments);
+    REQUIRE(finished.exit_code == 2);
+    REQUIRE(finished.err.size() < 500);
+  }
+}
+
 TEST_CASE("numbers are decimal and finite, whichever verb reads them: others are exit 2") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

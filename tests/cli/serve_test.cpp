@@ -479,12 +479,14 @@ TEST_CASE("stream_options are known or refused, and null stands for any field th
   const TrainedRun run;
   serve({run.path}, [&](int port, const std::string&) {
     json body{{"model", "run"}, {"max_tokens", 1}, {"stream", true}, {"best_of", nullptr}};
-    for (const json& options : {json(5), json::object(), json{{"include_usage", 1}}, json{{"usage", true}}}) {
+    for (const json& options : {json(5), json::array(), json{{"include_usage", 1}}, json{{"usage", true}}}) {
       body["stream_options"] = options;
       REQUIRE_THAT(complete(port, body).body, ContainsSubstring("stream_options: must be"));
     }
-    body["stream_options"] = {{"include_usage", false}};
-    REQUIRE(complete(port, body).status == 200);
+    for (const json& options : {json::object(), json{{"include_usage", false}}}) {
+      body["stream_options"] = options;
+      REQUIRE(complete(port, body).status == 200);
+    }
   });
 }
 

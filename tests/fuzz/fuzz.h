@@ -1,5 +1,5 @@
-// Fuzz targets: readers of files that another program wrote, or that are damaged. A reader gets any bytes and must
-// accept them, or throw an error of its own kind with a short message, in memory bounded by the size of the file.
+// Fuzz targets: readers of what others wrote or what may be damaged: files, requests, command lines. A reader gets any
+// bytes and must accept them, or throw an error of its own kind with a short message, in bounded memory.
 #pragma once
 
 #include <span>

@@ -7,7 +7,7 @@ std::span<const Target> targets() {
   static const Target kTargets[] = {kSafetensors, kTokenizerJson, kVocabulary,    kTiktoken, kSavedTokenizer,
                                     kNanoGptMeta, kTokenFile,     kForeignTokens, kLlmC,     kHuggingFace,
                                     kContainer,   kCheckpoint,    kNgramCounts,   kConfig,   kTextFile,
-                                    kJsonLines,   kCompletions};
+                                    kJsonLines,   kCompletions,   kCommandLine};
   return kTargets;
 }
 

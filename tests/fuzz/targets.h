@@ -7,6 +7,6 @@ namespace maki::fuzz {
 
 extern const Target kSafetensors, kTokenizerJson, kVocabulary, kTiktoken, kSavedTokenizer, kNanoGptMeta, kTokenFile,
     kForeignTokens, kLlmC, kHuggingFace, kContainer, kCheckpoint, kNgramCounts, kConfig, kTextFile, kJsonLines,
-    kCompletions;
+    kCompletions, kCommandLine;
 
 }  // namespace maki::fuzz

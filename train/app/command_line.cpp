@@ -130,9 +130,10 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
       nearest.empty() ? &command
                       : verb_of_name[static_cast<std::size_t>(std::ranges::find(names, nearest) - names.begin())];
   // Almost any short word is near to a name of three letters; then that of another verb was hardly meant.
+  const std::string shown = truncate_for_message(given);
   if (nearest.empty() || (owner != &command && nearest.size() <= 3))
-    return fmt::format("{}: unknown option{}", given, see);
-  return fmt::format("{}: unknown option; the nearest is --{}{}{}", given, nearest,
+    return fmt::format("{}: unknown option{}", shown, see);
+  return fmt::format("{}: unknown option; the nearest is --{}{}{}", shown, nearest,
                      owner == &command ? "" : " of " + path_of(*owner), see);
 }
 
@@ -147,7 +148,7 @@ std::string unknown_verb(const CLI::App& command, const std::string& word) {
     if (hint.empty() && std::filesystem::exists(word, ignored))
       hint = "; to train on this text: maki train " + shell_quote(word);
   }
-  return fmt::format("{}: unknown verb; must be one of {}{}", word, fmt::join(verbs, ", "), hint);
+  return fmt::format("{}: unknown verb; must be one of {}{}", truncate_for_message(word), fmt::join(verbs, ", "), hint);
 }
 
 // The message for a word that CLI11 could not parse: what may have been meant, and which help to read.
@@ -156,7 +157,7 @@ std::string unknown_word(const CLI::App& app, const std::string& guarded) {
   const CLI::App& command = innermost(app);
   if (word.size() > 1 && word.front() == '-') return unknown_option(app, command, word.substr(0, word.find('=')));
   if (!verbs_of(command).empty()) return unknown_verb(command, word);
-  return fmt::format("{}: unexpected argument; see {} --help", word, path_of(command));
+  return fmt::format("{}: unexpected argument; see {} --help", truncate_for_message(word), path_of(command));
 }
 
 // The message for another error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "json was

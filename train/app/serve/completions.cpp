@@ -62,7 +62,7 @@ void read_sampling(JsonBody& body, Sampling& sampling) {
 
 bool asks_for_usage(const Json& options) {
   const bool asks = options == Json{{"include_usage", true}};
-  check(asks || options == Json{{"include_usage", false}},
+  check(asks || options == Json{{"include_usage", false}} || options == Json::object(),
         "stream_options: must be an object with include_usage, true or false; got {}", ShownJson{options});
   return asks;
 }
