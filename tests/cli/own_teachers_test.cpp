@@ -92,6 +92,18 @@ TEST_CASE("a run that is interrupted while a teacher is trained is resumed there
   REQUIRE(interrupted > 0);
 }
 
+TEST_CASE("a run that is interrupted while its first teacher is trained keeps what was planned") {
+  const OwnTeachers all;
+  const std::string run = all.folder / "run";
+  const Finished stopped = run_maki({"train", all.corpus, "--out", run, "--minutes", "1s", "--max-steps", "3",
+                                     "--teacher", "@own:25", "--n-layer", "1", "--n-embd", "16", "--no-counting"},
+                                    interrupting(run + "/teacher-1", 0));
+  if (stopped.exit_code == 130) require_ok(run_maki({"train", "--resume", run}));
+  const std::string metrics = read_text(run + "/metrics.jsonl"), plan = R"({"kind":"plan","step":0,)";
+  REQUIRE(metrics.starts_with(plan));
+  REQUIRE(metrics.find(plan, 1) == std::string::npos);
+}
+
 // Of random characters a network learns little but their frequencies, so that early steps have the lowest losses.
 TEST_CASE("where a teacher is interrupted does not change what it teaches") {
   OwnTeachers all;

@@ -86,6 +86,7 @@ TEST_CASE("a time limit is refused beside what it would contradict") {
   require_refused(run_maki(resumed + Arguments{"--out", folder / "other"}), 2, {"out: ", "stays in its directory"});
   REQUIRE_FALSE(std::filesystem::exists(checkpoint(run, 2)));
   require_refused(run_maki({"plan", corpus, "--preset", "baby"}), 2, {"--preset", "maki plan"});
+  require_refused(run_maki({"plan", corpus, "--minutes", "0.6s", "--learning-rate", "0"}), 2, {"learning_rate"});
   for (const char* option : {"--out", "--max-steps", "--lr-decay-steps", "--patience", "--keep-last"})
     require_refused(run_maki({"plan", corpus, option, "1"}), 2, {std::string(option) + ": is an option of maki train"});
 }

@@ -103,6 +103,9 @@ TEST_CASE("a run has the tokens of its teacher, unless options say otherwise") {
   REQUIRE_THAT(trained.err, ContainsSubstring("teach  a weight of 0.5 for the predictions of "));
   require_refused(run_maki(taught + Arguments{"--out", folder / "other", "--tokenizer", "char"}), 2,
                   {"has other tokens than this run"});
+  const Finished planned =
+      require_ok(run_maki({"plan", corpus, "--teacher", folder / "teacher", "--minutes", "1s", "--threads", "1"}));
+  REQUIRE_THAT(planned.out, ContainsSubstring("on 270 byte pairs"));
 }
 
 TEST_CASE("a run whose teacher is gone, or another one, is not continued: exit 2") {

@@ -185,6 +185,12 @@ TEST_CASE("the option --epochs is the number of steps that the passes over the t
   REQUIRE_THAT(require_ok(run_maki({"train", "--resume", run, "--max-steps", "10"})).err,
                ContainsSubstring("has 30 steps already, and max_steps is 10; continue it with: "));
   REQUIRE_THAT(run_maki({"train", "--help"}).out, ContainsSubstring("--epochs NUMBER"));
+  const std::string one = folder / "one";  // a fraction of a step is one step
+  REQUIRE_THAT(require_ok(run_maki(Arguments{"train", corpus, "--out", one, "--epochs", "1e-12"} + kSmall)).err,
+               ContainsSubstring("run    1 step of"));
+  // Its schedule ends at step 60, so the next step continues it.
+  REQUIRE_THAT(require_ok(run_maki({"train", "--resume", one})).err,
+               ContainsSubstring("--max-steps 2\n") && !ContainsSubstring("--rewarm"));
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {

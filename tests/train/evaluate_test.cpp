@@ -159,10 +159,12 @@ TEST_CASE("the report by position has ranges for people and all positions for pr
 
 TEST_CASE("a report names the targets, and which batches of the text they are from") {
   const ReportLine whole = measure_extent("whole text", {{.mean = 2, .targets = 1234}, 10, 10}),
-                   sample = measure_extent("whole text", {{.mean = 2, .targets = 1}, 3, 10});
+                   sample = measure_extent("whole text", {{.mean = 2, .targets = 1}, 3, 10}),
+                   first = measure_extent("whole text", {{.mean = 2, .targets = 2}, 3, 10, /*first=*/true});
   REQUIRE(whole.label == "text");
   REQUIRE(whole.text == "whole text, 1,234 targets");
   REQUIRE(sample.text == "whole text, 1 target (3 of 10 batches, spread evenly)");
+  REQUIRE(first.text == "whole text, 2 targets (3 of 10 batches, the first ones)");
   REQUIRE(to_json({sample}) == nlohmann::ordered_json{{"targets", 1}, {"batches", 3}, {"batches_of_text", 10}});
 }
 

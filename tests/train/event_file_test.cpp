@@ -135,7 +135,7 @@ TEST_CASE("an event file begins with its version and the step of its session, an
   REQUIRE(std::filesystem::is_empty(folder.path()));
   file.on_counting({.step = 0, .order = 6, .val_loss = 1.5, .nats_per_character = 1.5});  // of an earlier session
   file.on_log({.step = 110, .loss = 2.5, .learning_rate = 1e-3, .grad_norm = 0.75, .tokens = 9}, 1234.5, 1);
-  file.on_eval({.step = 110, .train_loss = 2.25, .val_loss = 2.375, .val_accuracy = 0.5}, true);
+  file.on_eval({.step = 110, .train_loss = 2.25, .val_loss = 3, .val_accuracy = 0.5, .sampled_val_loss = 2.375}, true);
   file.on_sample(110, "naïve\ntext");
   file.on_sync();
   const std::vector<std::string> events = events_of(only_file(folder.path()));

@@ -17,12 +17,16 @@ TEST_CASE("a table of measurements has a row for each step, with empty cells for
   history.on_log({.step = 4, .loss = 1.25, .learning_rate = 0.02, .grad_norm = 0.5, .tokens = 192}, 2000, 4.5);
   history.on_eval({.step = 4, .train_loss = 1.125, .val_loss = 1.375, .val_accuracy = 0.625}, true);
   history.on_eval({.step = 10, .train_loss = 1}, true);
+  // At the end the whole text is measured as well, which cannot be compared with the other rows.
+  history.on_eval({.step = 12, .train_loss = 1, .val_loss = 1.75, .sampled_val_loss = 1.25, .sampled_val_share = 0.1},
+                  true);
   const std::string text = measurements_csv(history);
   REQUIRE(text.substr(text.find('\n') + 1) ==
           "0,,,,,,,3,3.5,\n"
           "2,1.5,1e-5,0.25,96,1000,2.5,,,\n"
           "4,1.25,0.02,0.5,192,2000,4.5,1.125,1.375,0.625\n"
-          "10,,,,,,,1,,\n");
+          "10,,,,,,,1,,\n"
+          "12,,,,,,,1,1.25,\n");
 }
 
 TEST_CASE("the training fields of a configuration as JSON, with the weights and the phases that it begins with") {

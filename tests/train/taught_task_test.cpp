@@ -299,7 +299,7 @@ TEST_CASE("a run that trains its teachers first has a checkpoint of step 0, whic
   Unsynced fs;
   const RunDirectory run(folder / "run", fs);
   run.create();
-  save_beginning(config, trainer, run);
+  save_beginning(config, trainer, run, {});
   std::vector<std::string> notes;
   const VerifiedCheckpoint beginning = newest_intact(run, notes);
   REQUIRE(notes.empty());

@@ -124,34 +124,37 @@ TEST_CASE(
     "a phase that continues from the rate that was reached is no new start of the schedule, and any other is one") {
   Config config = intervals();
   config.schedule = "linear";
-  REQUIRE(last_restart(config, 1000) == 0);
+  REQUIRE(last_begun_phase(config, 1000).start == 0);
   set_last_step(config, 10, 60);
   set_last_step(config, 40, 80);
   REQUIRE(config.phases.size() == 2);
-  REQUIRE(last_restart(config, 1000) == 0);
+  REQUIRE(last_begun_phase(config, 1000).start == 0);
   const Phase first = last_begun_phase(config, 1000), last = last_phase(config);
   REQUIRE(first.learning_rate == config.learning_rate);
   REQUIRE(first.learning_rate > last.learning_rate);
   REQUIRE(first.warmup_steps == config.warmup_steps);
   Config rewarmed = config;
   rewarmed.phases.push_back({.start = 50, .end = 90, .learning_rate = 1e-3, .min_lr = 0, .warmup_steps = 0});
-  REQUIRE(last_restart(rewarmed, 51) == 50);
-  REQUIRE(last_restart(rewarmed, 50) == 0);
+  REQUIRE(last_begun_phase(rewarmed, 51).start == 50);
+  REQUIRE(last_begun_phase(rewarmed, 50).start == 0);
   set_last_step(rewarmed, 70, 200);
-  REQUIRE(last_restart(rewarmed, 1000) == 50);
+  REQUIRE(last_begun_phase(rewarmed, 1000).start == 50);
   REQUIRE(last_begun_phase(rewarmed, 1000) == rewarmed.phases[2]);
   REQUIRE(last_begun_phase(rewarmed, 50) == first);
   Config warmed = config;
   set_last_step(warmed, 50, 90);
   warmed.phases.back().warmup_steps = 2;
-  REQUIRE(last_restart(warmed, 1000) == 50);
+  REQUIRE(last_begun_phase(warmed, 1000).start == 50);
+  Config again = config;  // begun once more at the first step
+  again.phases = {{.start = 0, .end = 50, .learning_rate = 1e-3, .min_lr = 0, .warmup_steps = 7}};
+  REQUIRE(last_begun_phase(again, 1000) == again.phases[0]);
   Config early = intervals();  // decided during the warmup
   early.schedule = "linear";
   early.warmup_steps = 20;
   set_last_step(early, 3, 60);
   set_last_step(early, 5, 80);
   REQUIRE(early.phases.back().warmup_steps > 0);
-  REQUIRE(last_restart(early, 1000) == 0);
+  REQUIRE(last_begun_phase(early, 1000).start == 0);
   REQUIRE(last_begun_phase(early, 1000).warmup_steps == 20);
 }
 

@@ -163,8 +163,9 @@ void describe_finished_run(const Config& config, const std::string& path, std::i
       step > config.max_steps
           ? fmt::format("has {} already, and max_steps is {}", pluralize(step, "step"), config.max_steps)
           : fmt::format("has reached step {} of {}", step, config.max_steps);
-  say(fmt::format("{}: {}; continue it with: {}{}", path, reached, extended, schedule_ends(config) ? " --rewarm" : ""));
-  if (schedule_ends(config) && step >= schedule_end(last_phase(config))) {
+  const bool ended = schedule_ends(config) && step >= schedule_end(last_phase(config));
+  say(fmt::format("{}: {}; continue it with: {}{}", path, reached, extended, ended ? " --rewarm" : ""));
+  if (ended) {
     say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
                     last_phase(config).min_lr));
   }

@@ -23,7 +23,7 @@ std::int64_t steps_of_epochs(const std::string& epochs, const Task& task) {
   const double steps = std::ceil(passes / task.epochs(1) - 1e-9);
   check(steps <= kMaxCount, "epochs: are at most {} steps; got {}, which are {:.0f}; use fewer", kMaxCount, epochs,
         steps);
-  return static_cast<std::int64_t>(steps);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
 }
 
 }  // namespace maki

@@ -182,7 +182,7 @@ void EventFile::on_log(const StepReport& report, double tokens_per_second, doubl
 void EventFile::on_eval(const EvalReport& report, bool /*best*/) {
   Message summary;
   add_scalar(summary, "loss/training", report.train_loss);
-  if (report.val_loss) add_scalar(summary, "loss/validation", *report.val_loss);
+  if (report.val_loss) add_scalar(summary, "loss/validation", report.point().loss);  // comparable with the others
   if (report.val_accuracy) add_scalar(summary, "accuracy/validation", *report.val_accuracy);
   for (const auto& parameter : store_.parameters()) {
     dispatch(store_.dtype(), [&]<class T>() {

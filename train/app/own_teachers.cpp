@@ -19,6 +19,7 @@
 #include "train/loop/language_model_task.h"
 #include "train/loop/taught_task.h"
 #include "train/run/config/models.h"
+#include "train/run/metrics.h"
 #include "train/run/new_run.h"
 #include "train/run/run_lock.h"
 #include "train/run/set_aside.h"
@@ -111,13 +112,17 @@ void require_own_teachers(const Config& config, bool has_weights) {
         config.model);
 }
 
-void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& run) {
+void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& run,
+                    const std::vector<std::pair<Remark::Kind, std::string>>& remarks) {
   CheckpointState state = trainer.task().data_state();
   state.config = config;
   state.config.phases = phases_before(config, 0);
   write_checkpoint(run.file_system(), run.checkpoint_file(0), state, trainer.store(), trainer.optimizer(),
                    trainer.carried());
   run.set_last(0);
+  MetricsFile metrics(run.metrics_file(), /*step=*/0, run.file_system());
+  for (const auto& [kind, text] : remarks) metrics.on_remark({kind, 0, text});
+  metrics.on_sync();
 }
 
 std::optional<int> train_own_teachers(const Config& config, const Task& task, const RunDirectory& run) {

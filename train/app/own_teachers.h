@@ -7,10 +7,14 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "train/loop/task.h"
 #include "train/loop/trainer.h"
 #include "train/run/config/config.h"
+#include "train/run/listener.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -19,8 +23,10 @@ namespace maki {
 /// or whose model remembers what it has read before its window.
 void require_own_teachers(const Config& config, bool has_weights);
 
-/// Writes the checkpoint of step 0. Throws what write_checkpoint() throws. Requires: the run is claimed.
-void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& run);
+/// Writes the checkpoint of step 0, and the remarks, which are SessionOptions::remarks of the run. Throws what
+/// write_checkpoint() and MetricsFile throw. Requires: the run is claimed.
+void save_beginning(const Config& config, Trainer& trainer, const RunDirectory& run,
+                    const std::vector<std::pair<Remark::Kind, std::string>>& remarks);
 
 /// Trains those of the own teachers that are not complete, on the task without teachers; does nothing if the run has
 /// learned from them already. Returns the exit code if that was interrupted. One that has begun with other settings is

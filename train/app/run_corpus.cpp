@@ -16,10 +16,12 @@
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/app/progress.h"
 #include "train/app/spelling.h"
+#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/config/field_effects.h"
 #include "train/run/config/tasks.h"
 #include "train/run/run_directory.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
@@ -162,6 +164,22 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
                      corpus.prepared->path);
   describe_tokenizer(*tokenizer, config);
   if (asked > 0) config.vocab_size = asked;
+  return tokenizer;
+}
+
+std::optional<std::string> tokenizer_option(const ConfigFlags& flags) {
+  for (const std::string& option : flags.given()) {
+    if (option == "--tokenizer" || option == "--vocab-size" || option == "--normalize") return option;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const ConfigFlags& flags, Config& config) {
+  const auto other = std::ranges::find_if(config.teacher, is_run);
+  if (other == config.teacher.end() || tokenizer_option(flags)) return nullptr;
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      reading_teacher([&] { return load_tokenizers(read_checked_state(ContainerReader(*other))).target; });
+  describe_tokenizer(*tokenizer, config);
   return tokenizer;
 }
 

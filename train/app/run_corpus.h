@@ -58,6 +58,11 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// Requires: corpus.prepared is not null.
 std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlags& flags,
                                                 std::shared_ptr<const Tokenizer> tokenizer, Config& config);
+/// For a new run: an option that was given and describes a tokenizer, if there is one.
+std::optional<std::string> tokenizer_option(const ConfigFlags& flags);
+/// The tokenizer of the teachers that are other runs, which the configuration then describes, unless options describe
+/// another; else null. Throws what reading_teacher() throws.
+std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const ConfigFlags& flags, Config& config);
 /// Reads config.corpus, the corpus of an existing run, again. `hash` is Corpus::hash as the run's checkpoint stores it.
 /// Throws CorpusError if the corpus has another hash, with the advice what to do then, and what read_corpus() throws.
 Corpus reread_corpus(const Config& config, const std::string& hash, const std::string& advice);

@@ -26,7 +26,6 @@
 #include "train/app/shared_run.h"
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
-#include "train/loop/taught_task.h"
 #include "train/run/config/configured_tokenizer.h"
 #include "train/run/loaded_model.h"
 #include "train/run/new_run.h"
@@ -53,37 +52,18 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   return config;
 }
 
-// An option that was given and describes a tokenizer, if there is one.
-std::optional<std::string> tokenizer_option(const TrainOptions& options) {
-  for (const std::string& option : options.flags.given()) {
-    if (option == "--tokenizer" || option == "--vocab-size" || option == "--normalize") return option;
-  }
-  return std::nullopt;
-}
-
-// The tokenizer of the teachers that are other runs, which the configuration then describes, unless options describe
-// another; else null.
-std::shared_ptr<const Tokenizer> tokenizer_of_teacher(const TrainOptions& options, Config& config) {
-  const auto other = std::ranges::find_if(config.teacher, is_run);
-  if (other == config.teacher.end() || tokenizer_option(options)) return nullptr;
-  const std::shared_ptr<const Tokenizer> tokenizer =
-      reading_teacher([&] { return load_tokenizers(read_checked_state(ContainerReader(*other))).target; });
-  describe_tokenizer(*tokenizer, config);
-  return tokenizer;
-}
-
 // The tokenizer of --tokenizer-file or of a corpus that was prepared, which the configuration then describes; else
 // that of the teachers, or null.
 std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
                                                  const std::optional<InitialWeights>& weights,
                                                  std::optional<Corpus>& prepared, Config& config) {
   if (options.tokenizer_file.empty()) {
-    if (!prepared) return weights ? nullptr : tokenizer_of_teacher(options, config);
+    if (!prepared) return weights ? nullptr : tokenizer_of_teacher(options.flags, config);
     return adopt_prepared(*prepared, options.flags, weights ? weights->tokenizers().target : nullptr, config);
   }
   check(options.init_from.empty(),
         "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
-  const auto option = tokenizer_option(options);
+  const auto option = tokenizer_option(options.flags);
   check(!option, "tokenizer_file: describes the whole tokenizer; omit {}", option.value_or(""));
   std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(options.tokenizer_file);
   if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
@@ -156,7 +136,7 @@ RunClaim claim_directory(Config& config, bool is_default, const std::string& fir
 int train_with_own_teachers(Config& config, std::unique_ptr<Task>& task, std::optional<Trainer>& trainer,
                             SessionOptions with, std::optional<PlannedRun> plan) {
   const RunDirectory run(config.out);
-  save_beginning(config, *trainer, run);
+  save_beginning(config, *trainer, run, std::exchange(with.remarks, {}));
   trainer.reset();  // ranks follow one at a time
   if (const auto exit_code = train_own_teachers(config, *task, run)) return *exit_code;
   task = with_teachers(config, std::move(task), run);

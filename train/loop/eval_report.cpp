@@ -8,7 +8,8 @@ namespace maki {
 
 ReportLine measure_extent(const std::string& what, const SampledLoss& sampled) {
   const std::string share = sampled.taken < sampled.batches
-                                ? fmt::format(" ({} of {} batches, spread evenly)", sampled.taken, sampled.batches)
+                                ? fmt::format(" ({} of {} batches, {})", sampled.taken, sampled.batches,
+                                              sampled.first ? "the first ones" : "spread evenly")
                                 : "";
   return {"text",
           fmt::format("{}, {}{}", what, pluralize(sampled.loss.targets, "target"), share),

@@ -14,10 +14,11 @@ struct MeanLoss {
   std::int64_t targets;
 };
 
-/// A mean loss over some of the batches of a part, spread evenly over it.
+/// A mean loss over some of the batches of a part, as mean_loss() chooses them.
 struct SampledLoss {
   MeanLoss loss;
   std::int64_t taken, batches;  ///< how many of how many
+  bool first = false;           ///< the first ones, not spread evenly over the part
 };
 
 /// A line of text for people, and facts for programs. Either may be empty.

@@ -175,7 +175,7 @@ std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) 
   std::vector<EvalPoint> evaluations = metrics_.history().validations();
   if (newest != nullptr) evaluations.push_back(newest->point());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
-  const std::int64_t restart = last_restart(config_, evaluations.back().step + 1);
+  const std::int64_t restart = last_begun_phase(config_, evaluations.back().step + 1).start;
   return find_overfitting(evaluations,
                           {.interval = config_.eval_interval,
                            .after = restart > 0 ? restart : first_learned_step(config_) - 1,

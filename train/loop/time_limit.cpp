@@ -90,25 +90,18 @@ void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps
   config.phases.push_back(next);
 }
 
-std::int64_t last_restart(const Config& config, std::int64_t step) {
-  std::int64_t start = 0;
+Phase last_begun_phase(const Config& config, std::int64_t step) {
   Config before = config;
   before.phases.clear();
+  Phase begun = last_phase(before);
   for (const Phase& phase : phases_before(config, step)) {
     Config continued = before;
     set_last_step(continued, phase.start, phase.end);
     const bool goes_on = continued.phases.size() > before.phases.size() && continued.phases.back() == phase;
-    if (!goes_on) start = phase.start;
+    if (!goes_on) begun = phase;
     before.phases.push_back(phase);
   }
-  return start;
-}
-
-Phase last_begun_phase(const Config& config, std::int64_t step) {
-  const std::int64_t start = last_restart(config, step);
-  Config until = config;
-  std::erase_if(until.phases, [&](const Phase& phase) { return start == 0 || phase.start > start; });
-  return last_phase(until);
+  return begun;
 }
 
 std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& config, const EvalExtent& extent,

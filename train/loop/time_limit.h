@@ -66,10 +66,8 @@ std::int64_t steps_that_fit(const WorkTimes& times, const Config& config, const 
 /// learning rate of the next step and ends there, as a new phase; one that does not end stays as it is.
 void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps);
 
-/// The start of the last phase, among those that begin before `step`, at which the schedule does not simply go on from
-/// the rate that it has reached; 0 if there is none.
-std::int64_t last_restart(const Config& config, std::int64_t step);
-/// The phase that begins there, or that with which the run began: the last one that somebody asked for.
+/// The last phase, among those that begin before `step`, in which the schedule does not simply continue from the rate
+/// that it has reached: the last one that somebody asked for. That with which the run began if there is no other.
 Phase last_begun_phase(const Config& config, std::int64_t step);
 
 /// Decides how many steps fit: when a tenth of the time that was left at the start has passed, or half of the steps are

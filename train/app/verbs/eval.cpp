@@ -20,6 +20,7 @@
 #include "train/loop/language_model_task.h"
 #include "train/loop/loss_by_position.h"
 #include "train/loop/tasks.h"
+#include "train/run/config/models.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -216,8 +217,8 @@ int evaluate_run(const EvalOptions& o) {
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
-  std::vector<ReportLine> measured =
-      task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {});
+  const SampledLoss sampled{loss, sampled_batch_count(o.eval_batches, batches), batches, carries_state(config)};
+  std::vector<ReportLine> measured = task->measure(*loaded.model, sampled, o.measure, {});
   measure_more(o, loaded, corpus, *task, request, measured);
   const std::string checkpoint = fmt::format("{} (step {})", escape_unprintable(loaded.path), loaded.state.step);
   Report report;
@@ -238,7 +239,8 @@ void add_eval(const Command& command) {
       "CORPUS", o->corpus,
       "files, directories, - for standard input, or a built-in text such as @stories [the corpus of the run]");
   command.add_number("--eval-batches", o->eval_batches, 0, kMaxCount,
-                     "number of batches to evaluate, spread evenly over the text; 0: all");
+                     "number of batches to evaluate, spread evenly over the text, or with transformer-xl its first "
+                     "ones; 0: all");
   command.add_number("--stride", o->stride, 1, kMaxCount,
                      "distance in tokens of overlapping windows, each of which predicts only its last tokens "
                      "[block_size: no overlap]");

@@ -94,7 +94,7 @@ std::string measurements_csv(const RunHistory& history) {
   for (const EvalReport& report : history.evals()) {
     auto& row = rows[report.step];
     row[kTraining] = short_number(report.train_loss);
-    if (report.val_loss) row[kTraining + 1] = short_number(*report.val_loss);
+    if (report.val_loss) row[kTraining + 1] = short_number(report.point().loss);  // comparable with the others
     if (report.val_accuracy) row[kTraining + 2] = short_number(*report.val_accuracy);
   }
   std::string text =

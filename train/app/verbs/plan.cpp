@@ -91,12 +91,14 @@ int plan_for_text(const PlanOptions& o) {
   config.teacher = teacher_checkpoints(config.teacher);
   use_threads(config);
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
-  const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
+  const auto given =
+      corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : tokenizer_of_teacher(o.flags, config);
   PlanRequest request = plan_request(config, o.flags, 60 * minutes);
   const Plan plan = chooses_model(config) ? plan_run(std::move(request), corpus,
                                                      fixed_tokenizer(config, o.flags, corpus, given).get(), timer)
                                           : plan_for_data(std::move(request), corpus, given, o.flags, timer);
-  o.flags.require_effect(plan.config);
+  Config checked = plan.config;
+  o.flags.complete(checked);
   print_plan(plan, timer, o.json);
   return 0;
 }

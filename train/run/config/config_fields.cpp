@@ -277,8 +277,8 @@ std::vector<Field> make_fields() {
              "number of threads; 0: OMP_NUM_THREADS, else one per core; results do not depend on it"),
       number("eval_interval", run, &C::eval_interval, 1, kMaxCount, "steps between evaluations"),
       number("eval_batches", run, &C::eval_batches, -1, kMaxCount,
-             "batches per evaluation, spread evenly over the validation text; 0: all of it; -1: as many as cost a "
-             "tenth of the training between two evaluations"),
+             "batches per evaluation, spread evenly over the validation text, or with transformer-xl its first ones; "
+             "0: all of it; -1: as many as cost a tenth of the training between two evaluations"),
       boolean("early_stop", run, &C::early_stop,
               "stop when the model is overfitting: the validation loss no longer improves but the training loss still "
               "falls")
