@@ -43,6 +43,7 @@ PrepareOptions prepare_options(const PrepareVerbOptions& o) {
                          .tokenizer_options = tokenizer_options(config),
                          .out = {o.out, o.force, o.corpus},
                          .format = o.format};
+  if (!o.flags.config_file().empty()) options.out.inputs.push_back(o.flags.config_file());
   if (!o.tokenizer_file.empty()) {
     for (const std::string& option : o.flags.given()) {
       check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
