@@ -101,6 +101,15 @@ TEST_CASE("letters and their marks are prepared as in memory, wherever a text is
   }
 }
 
+TEST_CASE("a new vocabulary of characters has those of a long normalized text, and no parts of them") {
+  const TemporaryFolder folder;
+  std::string text;
+  while (text.size() < kMaxLearnedBytes + 1'000'000) text += "e\u0301";  // é
+  const PrepareOptions options{
+      .sources = {}, .tokenizer_kind = "char", .tokenizer_options = {.normalization = Normalization::nfc}, .out = {}};
+  REQUIRE(prepare({folder.write("long", text)}, folder / "t.tokens", options).tokenizer->vocab_size() == 1);
+}
+
 TEST_CASE("a given tokenizer that normalizes encodes what is known after normalization") {
   const TemporaryFolder folder;
   std::string text;

@@ -35,7 +35,10 @@ class LearnedText {
   void add(std::string_view part) {
     bytes_ += part;
     ends_.push_back(bytes_.size());
-    text_.mapping->release(static_cast<std::size_t>(part.data() + part.size() - text_.text.data()));
+    const auto end = static_cast<std::size_t>(part.data() + part.size() - text_.text.data());
+    if (end - released_ < kReleaseDistance) return;
+    text_.mapping->release(end);
+    released_ = end;
   }
   Pieces pieces() const {
     Pieces pieces;
@@ -49,7 +52,10 @@ class LearnedText {
   std::size_t size() const { return bytes_.size(); }
 
  private:
+  static constexpr std::size_t kReleaseDistance = 1 << 20;  // bytes per system call, where documents are short
+
   const SpooledText& text_;
+  std::size_t released_ = 0;  // of the text
   std::string bytes_;
   std::vector<std::size_t> ends_;
 };
@@ -107,12 +113,15 @@ class PartEncoder {
 
  private:
   static constexpr std::size_t kBlockBytes = 6 << 20;  // of text that is encoded at once: parts for all threads
+  // From the first of these texts to the last: pages between documents for validation are loaded as well.
+  static constexpr std::size_t kMaxSpanBytes = 2 * kBlockBytes;
 
   void add(std::string_view text, bool is_last) {
     texts_.push_back(text);
     is_last_.push_back(is_last);
     size_ += text.size();
-    if (size_ >= kBlockBytes) write();
+    const auto span = static_cast<std::size_t>(text.data() + text.size() - texts_.front().data());
+    if (size_ >= kBlockBytes || span >= kMaxSpanBytes) write();
   }
   void write() {
     Tokens ids(tokenizer_.vocab_size());
@@ -147,9 +156,10 @@ class PartEncoder {
 };
 
 void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
-  const LearnedText learned = text_to_learn(text);
   // Characters are those of the whole text, and bytes are the same for every text.
-  if (tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned) prepared.learned_bytes = learned.size();
+  const bool learns = tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned;
+  const LearnedText learned = learns ? text_to_learn(text) : LearnedText(text);
+  prepared.learned_bytes = learned.size();
   for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
   Pieces characters;
   for (const auto& [character, count] : text.alphabet) characters.push_back(character);

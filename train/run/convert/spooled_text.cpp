@@ -90,7 +90,6 @@ class Spool {
     invisible_.begin_text();
   }
   void add(std::string_view part) {
-    constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
     const std::int64_t characters = count_code_points(part);
     invisible_.add(part);
     alphabet_.add(part);
@@ -133,7 +132,8 @@ class Spool {
   SpooledText& result() { return result_; }
 
  private:
-  static constexpr std::size_t kBufferBytes = 1 << 20;  // per write: few calls, little memory
+  static constexpr std::size_t kBufferBytes = 1 << 20;   // per write: few calls, little memory
+  static constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
   struct Mark {
     std::size_t byte;
     std::int64_t character;  // of the file
@@ -178,6 +178,7 @@ class Spool {
   }
   void split_files() {
     result_.val_characters = validating_;
+    std::size_t released = 0;
     for (const File& file : files_) {
       const auto& [mark, characters] = file.cut;
       const std::string_view rest = result_.text.substr(mark.byte, file.end - mark.byte);
@@ -187,6 +188,9 @@ class Spool {
       result_.val_characters -= count_code_points(result_.text.substr(cut, at - cut));
       if (at > file.begin) result_.train.push_back({file.begin, at});
       if (at < file.end) result_.val.push_back({at, file.end});
+      if (file.end - released < kMarkDistance) continue;
+      result_.mapping->release(file.end);
+      released = file.end;
     }
   }
 
