@@ -67,6 +67,10 @@ TEST_CASE("maki tokenizer train says which special tokens of a text its vocabula
                    ContainsSubstring("--document-separator"));
   const Arguments divided = {folder / "b.json", "--document-separator", "<|endoftext|>"};
   REQUIRE_THAT(require_ok(run_maki(train + divided)).err, !ContainsSubstring("<|endoftext|>"));
+  folder.write("d/1.txt", small_text() + "<|endof");
+  folder.write("d/2.txt", "text|>" + small_text());
+  const Arguments files = {"tokenizer", "train", folder / "d", "--vocab-size", "300", "--out", folder / "c.json"};
+  REQUIRE_THAT(require_ok(run_maki(files)).err, !ContainsSubstring("<|endoftext|>"));
 }
 
 TEST_CASE("maki tokenizer encode refuses to find special tokens where the vocabulary has none") {
