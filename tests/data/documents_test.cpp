@@ -212,6 +212,11 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
   std::string long_text(65535, 'x');  // files are read in parts of 64 KiB
   for (int i = 0; i < 30000; ++i) long_text += "猫";
   REQUIRE(blocks(folder.write("long", long_text), {}, 1000) == long_text);
+  for (const char* const mark : {"\xff\xfe", "\xfe\xff"}) {  // of another encoding, where a block begins
+    const std::string marked = folder.write("marked", std::string(65536, 'x') + mark + " and more");
+    for (const InvalidUtf8 invalid : {InvalidUtf8::error, InvalidUtf8::replace})
+      REQUIRE(blocks(marked, {.invalid = invalid}, 1000) == blocks(marked, {.invalid = invalid}, SIZE_MAX));
+  }
   std::size_t longest = 0;  // also of a text that is decoded, in which each byte becomes two
   std::vector<std::string> notes;
   read_corpus_file(
