@@ -203,7 +203,12 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   };
   UnreadSpecials twice = unread(*tokenizer, "a<|endoftext|>b");
   REQUIRE(twice.note(/*is_new=*/false).ends_with("; `special` reads them as the special tokens"));
-  REQUIRE_THAT(twice.note(/*is_new=*/true), ContainsSubstring("`document_separator`"));
+  for (const char* const separator : {"", "==="}) {
+    REQUIRE_THAT(twice.note(/*is_new=*/true, separator),
+                 ContainsSubstring("divide documents that end with it with `document_separator`"));
+  }
+  REQUIRE_THAT(twice.note(/*is_new=*/true, "<|endoftext|>"),
+               ContainsSubstring("`document_separator` divides documents only where it stands alone on its line"));
   twice.add("<|endoftext|>");
   REQUIRE(twice.list() == "<|endoftext|> (2 times)");
   REQUIRE(unread(*tokenizer, "a <|endof").note(/*is_new=*/true).empty());

@@ -206,7 +206,7 @@ void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, cons
       is_new ? make_tokenizer(config.tokenizer, "", tokenizer_options(config)) : nullptr;
   UnreadSpecials unread(is_new ? *empty : *tokenizer);
   for (const std::string_view text : document_texts(corpus)) unread.add(text);
-  if (const std::string note = unread.note(is_new); !note.empty()) print_messages({note});
+  if (const std::string note = unread.note(is_new, config.document_separator); !note.empty()) print_messages({note});
 }
 
 }  // namespace maki

@@ -214,7 +214,8 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   facts.train_tokens = encoder.encode(text.train);
   writer->begin_validation();
   facts.val_tokens = encoder.encode(text.val);
-  if (std::string note = encoder.unread().note(/*is_new=*/options.tokenizer == nullptr); !note.empty())
+  const std::string& separator = options.corpus.documents.separator;
+  if (std::string note = encoder.unread().note(/*is_new=*/options.tokenizer == nullptr, separator); !note.empty())
     prepared.notes.push_back(std::move(note));
   check<CorpusError>(facts.train_tokens > 0,
                      "{}: leaves no training text; use more text or another `val_fraction` (0: no validation)",
