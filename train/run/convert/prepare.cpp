@@ -175,6 +175,10 @@ void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
 }
 
+void give_notes(const PrepareOptions& options, const std::vector<std::string>& notes) {
+  if (options.on_notes) options.on_notes(notes);
+}
+
 TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
   TokenFileFacts facts{.corpus_hash = text.hash,
                        .documents = text.documents,
@@ -195,8 +199,11 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
                      "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
   const Normalization form =
       options.tokenizer ? options.tokenizer->normalization() : options.tokenizer_options.normalization;
-  SpooledText text = spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
-  Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .notes = std::move(text.notes), .files = {}};
+  const SpooledText text =
+      spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
+  give_notes(options, text.notes);
+  check<CorpusError>(!text.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(options.sources, " "));
+  Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .files = {}};
   if (options.tokenizer) {
     check_alphabet(*options.tokenizer, text);
   } else {
@@ -215,8 +222,8 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   writer->begin_validation();
   facts.val_tokens = encoder.encode(text.val);
   const std::string& separator = options.corpus.documents.separator;
-  if (std::string note = encoder.unread().note(/*is_new=*/options.tokenizer == nullptr, separator); !note.empty())
-    prepared.notes.push_back(std::move(note));
+  if (const std::string note = encoder.unread().note(options.tokenizer == nullptr, separator); !note.empty())
+    give_notes(options, {note});
   check<CorpusError>(facts.train_tokens > 0,
                      "{}: leaves no training text; use more text or another `val_fraction` (0: no validation)",
                      fmt::join(options.sources, " "));

@@ -265,9 +265,7 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
     spool.end_file();
   }
   note_on_separators(options.documents, separators, notes);
-  SpooledText spooled = spool.finish(!options.documents.any(), options.encoding);
-  check<CorpusError>(!spooled.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(sources, " "));
-  return spooled;
+  return spool.finish(!options.documents.any(), options.encoding);
 }
 
 }  // namespace maki
