@@ -123,6 +123,13 @@ TEST_CASE("a given tokenizer that normalizes encodes what is known after normali
   options.tokenizer = make_tokenizer("char", "z e", nfc);
   REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", options); }),
                ContainsSubstring("lacks these characters: é (U+00E9)"));
+  // As for a text in memory, a character that stands in the text.
+  options.tokenizer = make_tokenizer("char", "z e", {.normalization = Normalization::nfkc});
+  const std::string circled = folder.write("circled", "z ① z ①"), said = "lacks these characters: ① (U+2460) 2 times";
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({circled}, folder / "t", options); }),
+               ContainsSubstring(said) && !ContainsSubstring("U+0031"));
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(load_corpus({circled}), 0.1, 1, "", options.tokenizer); }),
+               ContainsSubstring(said));
 }
 
 TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {

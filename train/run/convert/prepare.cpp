@@ -172,6 +172,7 @@ void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
   for (const auto& [character, count] : text.alphabet) {
     for (const auto& [c, times] : tokenizer.unknown(character)) unknown[c] += times * count;
   }
+  unknown = as_written(std::move(unknown), text.written, tokenizer.normalization());
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
 }
 

@@ -31,6 +31,8 @@ struct SpooledText {
   std::optional<double> entropy_per_char;  ///< Corpus::entropy_per_char
   /// How often every character occurs in normalized pieces.
   std::map<std::string, std::int64_t> alphabet;
+  /// How often every character occurs in the text, if pieces are normalized; else empty.
+  std::map<char32_t, std::int64_t> written;
   std::vector<std::string> notes;
 };
 
