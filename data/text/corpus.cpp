@@ -190,8 +190,12 @@ bool DocumentSplit::is_validation(std::int64_t characters) {
 
 std::string corpus_hash(const std::string& text_hash, const std::vector<std::size_t>& joins,
                         const std::vector<std::size_t>& documents) {
-  if (!documents.empty()) return hash128_hex(fmt::format("{} documents {}", text_hash, fmt::join(documents, " ")));
-  return joins.empty() ? text_hash : hash128_hex(fmt::format("{} {}", text_hash, fmt::join(joins, " ")));
+  if (documents.empty() && joins.empty()) return text_hash;
+  Hash128 hash;  // of numbers that would be long as one text
+  hash.add(text_hash);
+  if (!documents.empty()) hash.add(" documents");
+  for (const std::size_t start : documents.empty() ? joins : documents) hash.add(fmt::format(" {}", start));
+  return to_hex(hash.value());
 }
 
 SplitText split_text(const Corpus& corpus, double val_fraction, Normalization form) {

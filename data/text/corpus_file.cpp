@@ -59,7 +59,7 @@ std::string remedy(const Arriving& file, const std::string& encoding) {
 // The first block, or a block with invalid bytes, shows whether the text has another encoding.
 void recognise(Arriving& file, std::string_view block, std::optional<std::size_t> bad) {
   if (!file.options.encoding.empty() || (file.bytes > 0 && !bad)) return;
-  file.encoding = detect_encoding(block);
+  file.encoding = detect_encoding(block, /*is_beginning=*/file.bytes == 0);
   if (!file.encoding) return;
   const bool certain = file.encoding->starts_with("UTF-") || file.encoding->starts_with("ISO-2022");
   if (certain || file.options.invalid == InvalidUtf8::error)

@@ -145,8 +145,8 @@ bool is_damaged_utf8(std::string_view bytes, std::size_t least) {
 
 }  // namespace
 
-std::optional<std::string> detect_encoding(std::string_view bytes) {
-  if (auto named = byte_order_mark(bytes)) return named;
+std::optional<std::string> detect_encoding(std::string_view bytes, bool is_beginning) {
+  if (auto named = byte_order_mark(bytes); named && is_beginning) return named;
   const std::string_view uncut = bytes.substr(0, kMaxSampleBytes);
   bytes = sample_of(bytes);
   const bool utf8 = !invalid_utf8(bytes);

@@ -14,11 +14,12 @@ namespace maki {
 enum class InvalidUtf8 : std::uint8_t { error, replace };
 
 /// Guesses the encoding of text that is not UTF-8, by its name in iconv: UTF-16 or UTF-32 (if there is a byte-order
-/// mark), UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE (by the pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932,
-/// ISO-8859-1 or WINDOWS-1252. Returns nullopt for UTF-8, for UTF-8 in which fewer than half of the bytes above 127 are
-/// damaged, and if no encoding fits. Looks at the first MiB at most. Bytes of ISO-2022-JP, and of UTF-16 and UTF-32
-/// with ASCII alone, are well-formed UTF-8 as well and are recognised nevertheless.
-std::optional<std::string> detect_encoding(std::string_view bytes);
+/// mark, which counts only where the bytes are the beginning of their text), UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE
+/// (by the pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932, ISO-8859-1 or WINDOWS-1252. Returns nullopt for
+/// UTF-8, for UTF-8 in which fewer than half of the bytes above 127 are damaged, and if no encoding fits. Looks at the
+/// first MiB at most. Bytes of ISO-2022-JP, and of UTF-16 and UTF-32 with ASCII alone, are well-formed UTF-8 as well
+/// and are recognised nevertheless.
+std::optional<std::string> detect_encoding(std::string_view bytes, bool is_beginning = true);
 
 /// The number of bytes of an ASCII letter in an encoding, of which all characters are multiples: 2 in UTF-16 and UCS-2,
 /// 4 in UTF-32 and UCS-4, and 1 in others, as well as in those that iconv does not know.

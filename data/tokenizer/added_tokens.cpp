@@ -67,6 +67,15 @@ bool has_space(std::string_view text) {
   return false;
 }
 
+// Whether a cut may divide this text of a token, or hide what decides whether the token is found: the white space to
+// its right, or the word character before a token that begins where the cut is. Those that are not always found matter
+// as well, because no other token is found inside them.
+bool may_span_cut(const AddedToken& token, std::string_view text) {
+  const std::size_t leading = leading_space(text);
+  const bool looks_beyond = token.rstrip || (token.single_word && leading > 0);
+  return (token.always && looks_beyond) || has_space(text.substr(leading));
+}
+
 }  // namespace
 
 bool is_added(std::span<const AddedToken> added, std::int32_t id) {
@@ -76,11 +85,14 @@ bool is_added(std::span<const AddedToken> added, std::int32_t id) {
 AddedTokens::AddedTokens(std::span<const AddedToken> added, const TokenList& tokens) {
   for (const AddedToken& token : added) {
     const std::string_view text = tokens[static_cast<std::size_t>(token.id)];
-    for (std::size_t form = 0; token.normalized && form < kNormalizations; ++form)
-      in_normalized_[form].add(normalize(text, static_cast<Normalization>(form)), token);
-    if (!token.normalized) in_text_.add(std::string(text), token);
     any_always_ = any_always_ || token.always;
-    may_span_cuts_ = may_span_cuts_ || (token.always && (token.rstrip || has_space(text)));
+    const auto add = [&](Finder& finder, const std::string& form) {
+      finder.add(form, token);
+      may_span_cuts_ = may_span_cuts_ || may_span_cut(token, form);
+    };
+    for (std::size_t form = 0; token.normalized && form < kNormalizations; ++form)
+      add(in_normalized_[form], normalize(text, static_cast<Normalization>(form)));
+    if (!token.normalized) add(in_text_, std::string(text));
   }
 }
 

@@ -44,8 +44,9 @@ class AddedTokens {
 
   /// Whether some are found in every text.
   bool any_always() const { return any_always_; }
-  /// Whether one of those may stand where a text is cut, which is before white space.
-  bool may_span_cuts() const { return may_span_cuts_; }
+  /// Whether it may depend on the other side of a cut if one of those is found. A text is cut before white space that
+  /// follows another character.
+  bool may_span_cuts() const { return any_always_ && may_span_cuts_; }
 
   /// Calls `on_token` for the added tokens in a text, with `specials` for all and otherwise for those that are always
   /// found, and `on_text` for the normalized text between them, in order. Of several that begin at one place, the
@@ -67,7 +68,7 @@ class AddedTokens {
 
   Finder in_text_;
   std::array<Finder, kNormalizations> in_normalized_;  // by Normalization
-  bool any_always_ = false, may_span_cuts_ = false;
+  bool any_always_ = false, may_span_cuts_ = false;    // the latter for all, also those that are not always found
 };
 
 }  // namespace maki

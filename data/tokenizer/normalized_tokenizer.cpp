@@ -3,6 +3,7 @@
 #include "data/io/error.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/pre_tokenizer.h"
+#include "data/tokenizer/unknown_characters.h"
 
 namespace maki {
 namespace {
@@ -32,25 +33,12 @@ std::string NormalizedTokenizer::save_encoding() const {
   return std::string(kHeader) + to_string(form_) + '\n' + inner_->save();
 }
 
-// Characters as they are in the text, so that a reader finds them: those whose own normal form has a character that the
-// vocabulary lacks. Where there is none, and only a combination of known characters becomes an unknown one, that one is
-// named. In normalized text, every character is its own normal form, so these are the inner tokenizer's.
+// In normalized text, every character is its own normal form, so these are the inner tokenizer's.
 std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view text) const {
-  const std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_));
+  std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_)), written;
   if (lacking.empty()) return {};
-  std::map<char32_t, bool> lacks;
-  std::map<char32_t, std::int64_t> counts;
-  while (!text.empty()) {
-    const char32_t c = next_code_point(text);
-    const auto [entry, added] = lacks.try_emplace(c);
-    if (added) {
-      std::string character;
-      append_utf8(character, c);
-      entry->second = !inner_->unknown(normalize(character, form_)).empty();
-    }
-    if (entry->second) ++counts[c];
-  }
-  return counts.empty() ? lacking : counts;
+  while (!text.empty()) ++written[next_code_point(text)];
+  return as_written(std::move(lacking), written, form_);
 }
 
 std::vector<std::int32_t> NormalizedTokenizer::encode(std::string_view text) const {

@@ -24,8 +24,8 @@ class NormalizedTokenizer final : public Tokenizer {
   const BpeParts* bpe_parts() const override { return inner_->bpe_parts(); }
   std::int64_t vocab_size() const override { return inner_->vocab_size(); }
   std::size_t token_bound(std::string_view text) const override { return inner_->token_bound(text); }
-  /// Characters as they are in the text, if their own normal form has a character that the vocabulary lacks; if only a
-  /// combination of characters makes one, characters of the normalized text.
+  /// Characters as they are in the text, if their own normal form has a character that the vocabulary lacks, and
+  /// characters of the normalized text that only a combination of characters makes.
   std::map<char32_t, std::int64_t> unknown(std::string_view text) const override;
   std::vector<std::int32_t> encode(std::string_view text) const override;
   void encode(std::string_view text, Tokens& ids) const override;

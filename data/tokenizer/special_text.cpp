@@ -68,11 +68,15 @@ std::string UnreadSpecials::list() const {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-std::string UnreadSpecials::note(bool is_new) const {
+std::string UnreadSpecials::note(bool is_new, std::string_view separator) const {
   if (counts_.empty()) return "";
-  return fmt::format("the text contains {}, read as ordinary characters; {}", list(),
-                     is_new ? "divide documents that end with it with `document_separator`"
-                            : "`special` reads them as the special tokens");
+  const bool divides =
+      std::ranges::any_of(counts_, [&](const auto& each) { return tokenizer_.bytes(each.first) == separator; });
+  const char* advice = "`special` reads them as the special tokens";
+  if (is_new)
+    advice = divides ? "`document_separator` divides documents only where it stands alone on its line"
+                     : "divide documents that end with it with `document_separator`";
+  return fmt::format("the text contains {}, read as ordinary characters; {}", list(), advice);
 }
 
 }  // namespace maki

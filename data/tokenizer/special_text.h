@@ -35,9 +35,9 @@ class UnreadSpecials {
   void add(std::string_view text);
   /// How often each occurs, as a message lists it: "<|endoftext|> (3 times)"; empty if none does.
   std::string list() const;
-  /// A message for a user with what to do, which for a tokenizer that is learned from the text is something else; empty
-  /// if none occurs.
-  std::string note(bool is_new) const;
+  /// A message for a user with what to do, which for a tokenizer that is learned from the text is something else, and
+  /// also depends on whether one of them is the `separator` of its documents; empty if none occurs.
+  std::string note(bool is_new, std::string_view separator = {}) const;
 
  private:
   const Tokenizer& tokenizer_;

@@ -1,6 +1,7 @@
 #include "data/tokenizer/unknown_characters.h"
 
 #include <map>
+#include <set>
 
 #include "autograd/core/nearest.h"
 #include "data/io/error.h"
@@ -47,6 +48,25 @@ std::string known_part(const Tokenizer& tokenizer, std::string_view text, const 
 }
 
 }  // namespace
+
+Counts as_written(Counts lacking, const Counts& written, Normalization form) {
+  Counts found;
+  std::set<char32_t> named;
+  for (const auto& [c, count] : written) {
+    std::string character;
+    append_utf8(character, c);
+    const std::string normal = normalize(character, form);
+    for (std::string_view rest = normal; !rest.empty();) {
+      const char32_t part = next_code_point(rest);
+      if (!lacking.contains(part)) continue;
+      found[c] = count;
+      named.insert(part);
+    }
+  }
+  for (const char32_t c : named) lacking.erase(c);
+  lacking.merge(found);
+  return lacking;
+}
 
 Unknown parse_unknown_policy(const std::string& name) {
   if (name == "error") return Unknown::error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,12 @@
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {
+
+/// How often characters occur that a vocabulary lacks, as a reader finds them. `lacking` are those of a normalized
+/// text, and `written` all characters of the text: instead of the former, those of the latter whose own normal forms
+/// contain them. What only a combination of characters becomes stays.
+std::map<char32_t, std::int64_t> as_written(std::map<char32_t, std::int64_t> lacking,
+                                            const std::map<char32_t, std::int64_t>& written, Normalization form);
 
 /// What to do with characters that the vocabulary lacks: reject the text, leave them out, or replace each of them;
 /// `refuse` rejects the text where nobody can choose another policy, which an error therefore does not advise.

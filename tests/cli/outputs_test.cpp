@@ -34,13 +34,18 @@ class Outputs {
   }
   std::vector<Writer> writers() const {
     const std::string file = run_ + "/checkpoints/step-00000001.maki";
-    const Arguments tanh = {"--gelu-as-tanh"};
+    const Arguments tanh = {"--gelu-as-tanh"}, bpe = {"--tokenizer", "bpe"};
     return {
-        {"tokenizer", {"tokenizer", "train", corpus_, "--vocab-size", "270"}, "--out", {corpus_}},
+        {"tokenizer", {"tokenizer", "train", corpus_, "--config", config_}, "--out", {corpus_, config_}},
         {"attend", {"attend", run_, "--prompt", "a"}, "--out", {file, run_ + "/config.toml"}},
         {"positions", {"positions", "--width", "8", "--length", "8"}, "--out", {}},
         {"embed", {"embed", encoder_, "a", "a"}, "--npy", {encoder_ + "/config.toml"}},
-        {"prepare", {"prepare", corpus_}, "--out", {corpus_}, false, false},
+        {"prepare",
+         Arguments{"prepare", corpus_, "--config", config_} + bpe,
+         "--out",
+         {corpus_, config_},
+         false,
+         false},
         {"gguf", Arguments{"export", run_, "--format", "gguf"} + tanh, "--out", {file}},
         {"safetensors", {"export", file, "--format", "safetensors"}, "--out", {file}, false, false},
         {"llm.c", Arguments{"export", run_, "--format", "llm.c"} + tanh, "--out", {file}, false, false},
@@ -58,6 +63,7 @@ class Outputs {
 
  private:
   const std::string corpus_ = folder.write("d/corpus.txt", small_text());
+  const std::string config_ = folder.write("config.toml", "vocab_size = 270\n");
   const std::string run_ = folder / "run", encoder_ = folder / "encoder";
 };
 

@@ -77,6 +77,42 @@ TEST_CASE("a long text is prepared in little memory, whatever its tokens are") {
   }
 }
 
+TEST_CASE("a text of many files, or with few documents for validation, is prepared in little memory") {
+  const TemporaryFolder folder;
+  std::string line;
+  while (line.size() < 1000) line += "the maki is here, and ";
+  const std::string part = line + "\n===\n", path = folder.write("documents", "");
+  std::ofstream documents(path);
+  for (int i = 0; i < 38; ++i) {
+    std::string file;
+    while (file.size() < 1'000'000) file += line + "\n";
+    folder.write(fmt::format("d/{}.txt", i), file);
+    for (std::size_t size = 0; size < 1'000'000; size += part.size()) documents << part;
+  }
+  documents.close();
+  const Arguments few = {path, "--document-separator", "===", "--val-fraction", "0.05"};
+  for (const Arguments& corpus : {Arguments{folder / "d"}, few}) {
+    INFO(corpus[0]);
+    const Arguments prepare = {"prepare", "--tokenizer", "byte", "--force", "--out", folder / "t"};
+    const Finished finished = require_ok(run_maki(prepare + corpus));
+    if (!kMeasuresMemory) continue;
+    REQUIRE(finished.peak_resident > 0);
+    REQUIRE(finished.peak_resident < 48 << 20);
+  }
+}
+
+TEST_CASE("a vocabulary is learned from many short documents without reading a page again for each") {
+  const TemporaryFolder folder;
+  constexpr int kDocuments = 100'000;
+  std::string text;
+  for (int i = 0; i < kDocuments; ++i) text += "maki\n===\n";
+  const Arguments prepare = {"prepare", folder.write("text", text), "--document-separator", "===", "--out"};
+  const Finished finished = require_ok(run_maki(prepare + Arguments{folder / "t", "--tokenizer", "word"}));
+  if (!kMeasuresMemory) return;
+  REQUIRE(finished.page_faults > 0);
+  REQUIRE(finished.page_faults < kDocuments / 2);
+}
+
 TEST_CASE("prepare says how much of a long text its vocabulary was learned from") {
   const TemporaryFolder folder;
   std::string text;

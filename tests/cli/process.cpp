@@ -159,7 +159,8 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   rusage used = {};
   wait4(child, &status, 0, &used);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, text_so_far(out), shows_errors ? shown : text_so_far(err), std::int64_t{used.ru_maxrss} * 1024};
+  return {code, text_so_far(out), shows_errors ? shown : text_so_far(err), std::int64_t{used.ru_maxrss} * 1024,
+          used.ru_minflt};
 }
 
 RunOptions directory_as_input() {

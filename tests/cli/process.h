@@ -14,6 +14,7 @@ struct Finished {
   int exit_code;  ///< 128 + n if signal n ended the process
   std::string out, err;
   std::int64_t peak_resident = 0;  ///< bytes, at least those of the process that started maki
+  std::int64_t page_faults = 0;    ///< how often a page was mapped that needed no disk
 };
 
 struct RunOptions {

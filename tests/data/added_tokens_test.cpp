@@ -78,6 +78,51 @@ TEST_CASE("a long text is cut where no added token stands") {
   REQUIRE(cut(added_token("<a b>", false)) == 7);  // nowhere, since the token may stand there
   REQUIRE(cut(added_token("<a\u3000b>", false)) == 7);
   REQUIRE(cut(added_token("<x>", false, {"rstrip"})) == 7);
+  // A cut can only be where white space begins.
+  for (const char* const spaces : {"  ", " two", "\n\n", "\u3000"}) REQUIRE(cut(added_token(spaces, false)) == 3);
+  REQUIRE(cut(added_token(" two", false, {"lstrip", "normalized"})) == 3);
+  REQUIRE(cut(added_token("  x ", false)) == 7);
+  REQUIRE(cut(added_token(" two", false, {"single_word"})) == 7);     // depends on the character before
+  REQUIRE(cut(added_token("<\u00a8>", false, {"normalized"})) == 7);  // NFKC makes a space of it, and a mark
+}
+
+TEST_CASE("wherever a text is cut, its added tokens are those of the whole text") {
+  const auto two = [](json first, const json& second) {
+    first["id"] = 257;
+    return json::array({second, first});
+  };
+  const std::vector<json> vocabularies = {
+      json::array({added_token("  ", false)}),
+      json::array({added_token(" ab", false)}),
+      json::array({added_token(" ab", false, {"single_word"})}),
+      json::array({added_token("  ", false, {"lstrip", "normalized"})}),
+      json::array({added_token("ab\u00a8", false, {"normalized"})}),
+      two(added_token("\u3000<", false), added_token("ab", false, {"lstrip", "single_word"})),
+      two(added_token("ab", false), added_token("< ab", true)),  // which hides the other
+  };
+  std::vector<std::string> texts = {""};
+  for (std::size_t i = 0; texts.size() < 700; ++i) {
+    for (const char* const more : {" ", "ab", "<", "\u3000", "\u0308"}) texts.push_back(texts[i] + more);
+  }
+  std::int64_t cuts = 0;
+  for (const json& added : vocabularies) {
+    for (const json& normalizer : std::vector<json>{nullptr, {{"type", "NFC"}}, {{"type", "NFKC"}}}) {
+      const auto tokenizer = with_added(added, normalizer);
+      for (const std::string& text : texts) {
+        const Ids whole = tokenizer->encode(text);
+        for (std::size_t at = 1; at < text.size(); ++at) {
+          const std::size_t cut = tokenizer->next_cut(text, at);
+          Ids both = tokenizer->encode(text.substr(0, cut));
+          const Ids rest = tokenizer->encode(text.substr(cut));
+          both.insert(both.end(), rest.begin(), rest.end());
+          INFO(added.dump() << normalizer.dump() << text << cut);
+          REQUIRE(both == whole);
+          cuts += cut < text.size();
+        }
+      }
+    }
+  }
+  REQUIRE(cuts > 1000);
 }
 
 TEST_CASE("a token that is a single word has no word character beside it") {
@@ -158,7 +203,12 @@ TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and
   };
   UnreadSpecials twice = unread(*tokenizer, "a<|endoftext|>b");
   REQUIRE(twice.note(/*is_new=*/false).ends_with("; `special` reads them as the special tokens"));
-  REQUIRE_THAT(twice.note(/*is_new=*/true), ContainsSubstring("`document_separator`"));
+  for (const char* const separator : {"", "==="}) {
+    REQUIRE_THAT(twice.note(/*is_new=*/true, separator),
+                 ContainsSubstring("divide documents that end with it with `document_separator`"));
+  }
+  REQUIRE_THAT(twice.note(/*is_new=*/true, "<|endoftext|>"),
+               ContainsSubstring("`document_separator` divides documents only where it stands alone on its line"));
   twice.add("<|endoftext|>");
   REQUIRE(twice.list() == "<|endoftext|> (2 times)");
   REQUIRE(unread(*tokenizer, "a <|endof").note(/*is_new=*/true).empty());

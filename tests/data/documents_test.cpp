@@ -10,6 +10,7 @@
 #include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
 #include "data/tokenizer/bpe_tokenizer.h"
+#include "tests/data/allocations.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"
 
@@ -154,6 +155,13 @@ TEST_CASE("the share of validation text is right up to half a document, whatever
   }));
 }
 
+TEST_CASE("the hash of many documents, or of many files, takes no memory for each") {
+  const std::vector<std::size_t> none, many(300'000, 123'456'789);
+  start_peak();
+  REQUIRE(corpus_hash("h", many, none) != corpus_hash("h", none, many));
+  REQUIRE(peak_bytes() < 100'000);
+}
+
 TEST_CASE("the hash of a corpus depends on where its documents begin, and is that of before without documents") {
   const TemporaryFolder folder;
   const std::string one = folder.write("1", "abc"), two = folder.write("2", "def");
@@ -161,6 +169,7 @@ TEST_CASE("the hash of a corpus depends on where its documents begin, and is tha
   REQUIRE(plain == hash128_hex(hash128_hex("abcdef") + " 3"));
   const std::string documents = load_corpus({one, two}, {.documents = {.files = true}}).hash;
   REQUIRE(documents != plain);
+  REQUIRE(documents == hash128_hex(hash128_hex("abcdef") + " documents 0 3"));
   REQUIRE(load_corpus({folder.write("3", "abc\n|\ndef")}, {.documents = {.separator = "|"}}).hash != documents);
   REQUIRE(load_corpus({one}).hash == hash128_hex("abc"));
   REQUIRE(load_corpus({one}, {.documents = {.files = true}}).hash != hash128_hex("abc"));
@@ -212,6 +221,11 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
   std::string long_text(65535, 'x');  // files are read in parts of 64 KiB
   for (int i = 0; i < 30000; ++i) long_text += "猫";
   REQUIRE(blocks(folder.write("long", long_text), {}, 1000) == long_text);
+  for (const char* const mark : {"\xff\xfe", "\xfe\xff"}) {  // of another encoding, where a block begins
+    const std::string marked = folder.write("marked", std::string(65536, 'x') + mark + " and more");
+    for (const InvalidUtf8 invalid : {InvalidUtf8::error, InvalidUtf8::replace})
+      REQUIRE(blocks(marked, {.invalid = invalid}, 1000) == blocks(marked, {.invalid = invalid}, SIZE_MAX));
+  }
   std::size_t longest = 0;  // also of a text that is decoded, in which each byte becomes two
   std::vector<std::string> notes;
   read_corpus_file(

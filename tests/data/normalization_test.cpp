@@ -213,6 +213,8 @@ TEST_CASE("unknown characters are named as they are in the text") {
   REQUIRE(tokenizer->unknown("ａｂe\u0301").empty());
   REQUIRE(tokenizer->unknown("aＣＣ") == std::map<char32_t, std::int64_t>{{U'Ｃ', 2}});
   REQUIRE(tokenizer->unknown("b\u0301").contains(0x301));
+  // Beside a character of the text, one that a combination makes; an accent of a known letter is none of them.
+  REQUIRE(tokenizer->unknown("e\u0301a\u0300Ｃ") == std::map<char32_t, std::int64_t>{{U'à', 1}, {U'Ｃ', 1}});
   require_refused([&] { tokenizer->encode("aＣ"); }, {"C (U+0043)"});
 }
 

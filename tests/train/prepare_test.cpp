@@ -21,8 +21,10 @@ namespace {
 
 // Prepares, and requires the dataset of the text.
 void require_as_in_memory(const TemporaryFolder& folder, const std::vector<std::string>& sources,
-                          const PrepareOptions& options) {
+                          PrepareOptions options) {
   const std::string out = folder / "t.tokens";
+  std::vector<std::string> notes;
+  options.on_notes = [&](const auto& more) { notes.insert(notes.end(), more.begin(), more.end()); };
   const Prepared prepared = prepare(sources, out, options);
   const auto corpus = prepared_corpus({out});
   REQUIRE(corpus);
@@ -31,7 +33,7 @@ void require_as_in_memory(const TemporaryFolder& folder, const std::vector<std::
   const Dataset expected =
       make_dataset(text, options.val_fraction, 4, options.tokenizer_kind, options.tokenizer, options.tokenizer_options);
   require_same(make_dataset(*corpus, options.val_fraction, 4, "", nullptr), expected);
-  REQUIRE(prepared.notes == text.notes);
+  REQUIRE(notes == text.notes);
   const TokenFileFacts& facts = corpus->prepared->facts;
   const SplitText split = split_text(text, options.val_fraction, prepared.tokenizer->normalization());
   std::size_t bytes = 0;
@@ -101,6 +103,15 @@ TEST_CASE("letters and their marks are prepared as in memory, wherever a text is
   }
 }
 
+TEST_CASE("a new vocabulary of characters has those of a long normalized text, and no parts of them") {
+  const TemporaryFolder folder;
+  std::string text;
+  while (text.size() < kMaxLearnedBytes + 1'000'000) text += "e\u0301";  // é
+  const PrepareOptions options{
+      .sources = {}, .tokenizer_kind = "char", .tokenizer_options = {.normalization = Normalization::nfc}, .out = {}};
+  REQUIRE(prepare({folder.write("long", text)}, folder / "t.tokens", options).tokenizer->vocab_size() == 1);
+}
+
 TEST_CASE("a given tokenizer that normalizes encodes what is known after normalization") {
   const TemporaryFolder folder;
   std::string text;
@@ -112,6 +123,13 @@ TEST_CASE("a given tokenizer that normalizes encodes what is known after normali
   options.tokenizer = make_tokenizer("char", "z e", nfc);
   REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", options); }),
                ContainsSubstring("lacks these characters: é (U+00E9)"));
+  // As for a text in memory, a character that stands in the text.
+  options.tokenizer = make_tokenizer("char", "z e", {.normalization = Normalization::nfkc});
+  const std::string circled = folder.write("circled", "z ① z ①"), said = "lacks these characters: ① (U+2460) 2 times";
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({circled}, folder / "t", options); }),
+               ContainsSubstring(said) && !ContainsSubstring("U+0031"));
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(load_corpus({circled}), 0.1, 1, "", options.tokenizer); }),
+               ContainsSubstring(said));
 }
 
 TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {
@@ -295,19 +313,29 @@ TEST_CASE("tokens of special tokens fit a model of the same vocabulary, whose ru
   const std::shared_ptr<Tokenizer> model = make_tokenizer("bpe", "the cat the cat", {.vocab_size = 262});
   model->set_use({.ends = {0}});
   PrepareOptions options{.sources = {}, .val_fraction = 0, .tokenizer = model, .out = {}};
-  const std::vector<std::string> notes = prepare({text}, out, options).notes;
+  const std::vector<std::string> notes = notes_of_preparing({text}, out, options);
   UnreadSpecials twice(*model);
   twice.add("<|endoftext|><|endoftext|>");
   REQUIRE(notes == std::vector{twice.note(/*is_new=*/false)});
   options.tokenizer = finding_specials(*model);
-  REQUIRE(prepare({text}, out, options).notes.empty());
+  REQUIRE(notes_of_preparing({text}, out, options).empty());
   const Dataset data = make_dataset(prepared_corpus({out}).value(), 0, 1, "", model);
   REQUIRE(data.train.ids() == model->encode_with_specials("the cat<|endoftext|>the cat<|endoftext|>"));
   REQUIRE(data.tokenizer->save() == options.tokenizer->save());
   // A vocabulary that is learned from the text cannot read them.
   options.tokenizer = nullptr;
   options.tokenizer_kind = "bpe";
-  REQUIRE_THAT(prepare({text}, out, options).notes.at(0), ContainsSubstring("`document_separator`"));
+  REQUIRE_THAT(notes_of_preparing({text}, out, options).at(0), ContainsSubstring("`document_separator`"));
+}
+
+TEST_CASE("what is known about a text is said before the error that follows from it") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "t.tokens";
+  const PrepareOptions divided{.sources = {}, .corpus = {.documents = {.separator = "==="}}, .out = {}};
+  const std::string one = folder.write("one", "one document, and no other");
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({one}, out, divided); }), ContainsSubstring("no validation"));
+  REQUIRE_THAT(notes_of_preparing({one}, out, divided).at(0), ContainsSubstring("no line is the separator"));
+  REQUIRE_THAT(notes_of_preparing({folder.write("empty", "")}, out, divided).at(0), ContainsSubstring("no line"));
 }
 
 TEST_CASE("a vocabulary that a format cannot store is refused before the text is read") {

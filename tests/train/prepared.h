@@ -22,6 +22,15 @@ inline Prepared prepare(const std::vector<std::string>& sources, const std::stri
   return prepare_corpus(posix_file_system(), options);
 }
 
+/// What is said while they are prepared, also where that fails.
+inline std::vector<std::string> notes_of_preparing(const std::vector<std::string>& sources, const std::string& out,
+                                                   PrepareOptions options = {.sources = {}, .out = {}}) {
+  std::vector<std::string> all;
+  options.on_notes = [&](const std::vector<std::string>& notes) { all.insert(all.end(), notes.begin(), notes.end()); };
+  error_message<CorpusError>([&] { prepare(sources, out, options); });
+  return all;
+}
+
 /// Words of English, Japanese and punctuation in random, reproducible order, until there are at least `bytes` bytes.
 inline std::string words(std::size_t bytes, std::uint64_t seed) {
   static const std::vector<std::string> kWords = {"the", "cat",   "猫は",    "、",   "ran.", "\n", "up",  "山",

@@ -61,6 +61,8 @@ class ConfigFlags {
   std::vector<std::string> given_fields() const;
   /// Whether an option sets this field, or the file of --config, once it was applied.
   bool sets(std::string_view field) const;
+  /// The file of --config, which the command reads; empty if it was not given.
+  const std::string& config_file() const { return config_file_; }
   /// Whether --preset was given.
   bool has_preset() const { return !preset_.empty(); }
 

@@ -223,8 +223,8 @@ void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, cons
   const std::shared_ptr<const Tokenizer> empty =
       is_new ? make_tokenizer(config.tokenizer, "", tokenizer_options(config)) : nullptr;
   UnreadSpecials unread(is_new ? *empty : *tokenizer);
-  unread.add(corpus.text);
-  if (const std::string note = unread.note(is_new); !note.empty()) print_messages({note});
+  for (const std::string_view text : document_texts(corpus)) unread.add(text);
+  if (const std::string note = unread.note(is_new, config.document_separator); !note.empty()) print_messages({note});
 }
 
 }  // namespace maki

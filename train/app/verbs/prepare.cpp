@@ -42,7 +42,9 @@ PrepareOptions prepare_options(const PrepareVerbOptions& o) {
                          .tokenizer_kind = config.tokenizer,
                          .tokenizer_options = tokenizer_options(config),
                          .out = {o.out, o.force, o.corpus},
-                         .format = o.format};
+                         .format = o.format,
+                         .on_notes = print_messages};
+  if (!o.flags.config_file().empty()) options.out.inputs.push_back(o.flags.config_file());
   if (!o.tokenizer_file.empty()) {
     for (const std::string& option : o.flags.given()) {
       check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
@@ -73,7 +75,6 @@ void say_what_was_learned_from(const Prepared& prepared) {
 int prepare(const PrepareVerbOptions& o) {
   const PrepareOptions options = prepare_options(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
-  print_messages(prepared.notes);
   say_what_was_learned_from(prepared);
   Report report;
   for (const std::string& file : prepared.files) report.text(escape_unprintable(file));

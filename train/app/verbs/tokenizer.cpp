@@ -85,7 +85,8 @@ int train_tokenizer(const TokenizerTrainOptions& o) {
   config.corpus = o.corpus;
   o.flags.require_effect(config);
   use_threads(config);
-  const OutputPath out(o.out, o.force, o.corpus);
+  OutputPath out(o.out, o.force, o.corpus);
+  if (!o.flags.config_file().empty()) out.inputs.push_back(o.flags.config_file());
   require_file_place(out);  // before time is spent
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);

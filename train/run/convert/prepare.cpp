@@ -35,7 +35,10 @@ class LearnedText {
   void add(std::string_view part) {
     bytes_ += part;
     ends_.push_back(bytes_.size());
-    text_.mapping->release(static_cast<std::size_t>(part.data() + part.size() - text_.text.data()));
+    const auto end = static_cast<std::size_t>(part.data() + part.size() - text_.text.data());
+    if (end - released_ < kReleaseDistance) return;
+    text_.mapping->release(end);
+    released_ = end;
   }
   Pieces pieces() const {
     Pieces pieces;
@@ -49,7 +52,10 @@ class LearnedText {
   std::size_t size() const { return bytes_.size(); }
 
  private:
+  static constexpr std::size_t kReleaseDistance = 1 << 20;  // bytes per system call, where documents are short
+
   const SpooledText& text_;
+  std::size_t released_ = 0;  // of the text
   std::string bytes_;
   std::vector<std::size_t> ends_;
 };
@@ -107,12 +113,15 @@ class PartEncoder {
 
  private:
   static constexpr std::size_t kBlockBytes = 6 << 20;  // of text that is encoded at once: parts for all threads
+  // From the first of these texts to the last: pages between documents for validation are loaded as well.
+  static constexpr std::size_t kMaxSpanBytes = 2 * kBlockBytes;
 
   void add(std::string_view text, bool is_last) {
     texts_.push_back(text);
     is_last_.push_back(is_last);
     size_ += text.size();
-    if (size_ >= kBlockBytes) write();
+    const auto span = static_cast<std::size_t>(text.data() + text.size() - texts_.front().data());
+    if (size_ >= kBlockBytes || span >= kMaxSpanBytes) write();
   }
   void write() {
     Tokens ids(tokenizer_.vocab_size());
@@ -147,9 +156,10 @@ class PartEncoder {
 };
 
 void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
-  const LearnedText learned = text_to_learn(text);
   // Characters are those of the whole text, and bytes are the same for every text.
-  if (tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned) prepared.learned_bytes = learned.size();
+  const bool learns = tokenizer_kind(options.tokenizer_kind).vocabulary == Vocabulary::learned;
+  const LearnedText learned = learns ? text_to_learn(text) : LearnedText(text);
+  prepared.learned_bytes = learned.size();
   for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
   Pieces characters;
   for (const auto& [character, count] : text.alphabet) characters.push_back(character);
@@ -162,7 +172,12 @@ void check_alphabet(const Tokenizer& tokenizer, const SpooledText& text) {
   for (const auto& [character, count] : text.alphabet) {
     for (const auto& [c, times] : tokenizer.unknown(character)) unknown[c] += times * count;
   }
+  unknown = as_written(std::move(unknown), text.written, tokenizer.normalization());
   check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer.vocab_size(), unknown));
+}
+
+void give_notes(const PrepareOptions& options, const std::vector<std::string>& notes) {
+  if (options.on_notes) options.on_notes(notes);
 }
 
 TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
@@ -185,8 +200,11 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
                      "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
   const Normalization form =
       options.tokenizer ? options.tokenizer->normalization() : options.tokenizer_options.normalization;
-  SpooledText text = spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
-  Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .notes = std::move(text.notes), .files = {}};
+  const SpooledText text =
+      spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
+  give_notes(options, text.notes);
+  check<CorpusError>(!text.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(options.sources, " "));
+  Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .files = {}};
   if (options.tokenizer) {
     check_alphabet(*options.tokenizer, text);
   } else {
@@ -204,8 +222,9 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   facts.train_tokens = encoder.encode(text.train);
   writer->begin_validation();
   facts.val_tokens = encoder.encode(text.val);
-  if (std::string note = encoder.unread().note(/*is_new=*/options.tokenizer == nullptr); !note.empty())
-    prepared.notes.push_back(std::move(note));
+  const std::string& separator = options.corpus.documents.separator;
+  if (const std::string note = encoder.unread().note(options.tokenizer == nullptr, separator); !note.empty())
+    give_notes(options, {note});
   check<CorpusError>(facts.train_tokens > 0,
                      "{}: leaves no training text; use more text or another `val_fraction` (0: no validation)",
                      fmt::join(options.sources, " "));

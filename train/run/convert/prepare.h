@@ -1,6 +1,7 @@
 // Prepares a corpus for training: splits it, encodes it and writes the tokens. The text is never in memory as a whole.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct PrepareOptions {
   TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer
   OutputPath out;                                        ///< a file; a directory for formats of other programs
   std::string format = "maki";                           ///< one of token_formats()
+  /// Receives messages for a user as soon as they are known, because they may explain an error that follows.
+  std::function<void(const std::vector<std::string>&)> on_notes = {};
 };
 
 /// "maki", "nanogpt" and "llm.c".
@@ -34,7 +37,6 @@ struct Prepared {
   TokenFileFacts facts;
   std::size_t learned_bytes = 0;   ///< of training text, from which a new vocabulary was learned; 0: none was
   std::size_t training_bytes = 0;  ///< of all training text, if a new vocabulary was learned
-  std::vector<std::string> notes;  ///< messages for a user
   std::vector<std::string> files;  ///< what was written
 };
 

@@ -23,48 +23,59 @@ class Alphabet {
   explicit Alphabet(Normalization normalization) : normalization_(normalization) {}
 
   void add(std::string_view part) {
-    if (normalization_ == Normalization::none) return collect(part);
+    if (normalization_ == Normalization::none) return collect(part, counts_);
+    collect(part, written_);
     // The normal form of what stands before an ASCII character does not depend on what follows.
     pending_ += part;
     std::size_t cut = pending_.size();
     while (cut > 0 && static_cast<unsigned char>(pending_[cut - 1]) >= 0x80) --cut;
     if (cut <= 1) return;
-    collect(normalize(std::string_view(pending_).substr(0, cut - 1), normalization_));
+    collect(normalize(std::string_view(pending_).substr(0, cut - 1), normalization_), counts_);
     pending_.erase(0, cut - 1);
   }
   // Pieces are encoded one by one, so nothing is combined with what another piece ends with.
   void end_piece() {
-    collect(normalize(pending_, normalization_));
+    collect(normalize(pending_, normalization_), counts_);
     pending_.clear();
   }
   std::map<std::string, std::int64_t> characters() const {
     std::map<std::string, std::int64_t> characters;
-    for (char32_t c = 0; c < counts_.size(); ++c) {
-      if (counts_[c] == 0) continue;
+    for (const auto& [c, count] : positive(counts_)) {
       std::string character;
       append_utf8(character, c);
-      characters.emplace(std::move(character), counts_[c]);
+      characters.emplace(std::move(character), count);
     }
     return characters;
   }
+  // Those of the pieces as they are, if they are normalized; else none.
+  std::map<char32_t, std::int64_t> written() const { return positive(written_); }
 
  private:
-  void collect(std::string_view text) {
+  using Counts = std::vector<std::int64_t>;  // by code point
+
+  static void collect(std::string_view text, Counts& counts) {
     while (!text.empty()) {
       const auto byte = static_cast<unsigned char>(text[0]);
       if (byte < 0x80) {
-        ++counts_[byte];
+        ++counts[byte];
         text.remove_prefix(1);
       } else {
-        ++counts_[next_code_point(text)];
+        ++counts[next_code_point(text)];
       }
     }
+  }
+  static std::map<char32_t, std::int64_t> positive(const Counts& counts) {
+    std::map<char32_t, std::int64_t> found;
+    for (char32_t c = 0; c < counts.size(); ++c) {
+      if (counts[c] > 0) found.emplace(c, counts[c]);
+    }
+    return found;
   }
 
   static constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
   Normalization normalization_;
   std::string pending_;
-  std::vector<std::int64_t> counts_ = std::vector<std::int64_t>(kCodePoints);
+  Counts counts_ = Counts(kCodePoints), written_ = Counts(normalization_ == Normalization::none ? 0 : kCodePoints);
 };
 
 // Writes a text to a temporary file and notes what the split of the corpus depends on.
@@ -90,7 +101,6 @@ class Spool {
     invisible_.begin_text();
   }
   void add(std::string_view part) {
-    constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
     const std::int64_t characters = count_code_points(part);
     invisible_.add(part);
     alphabet_.add(part);
@@ -127,13 +137,15 @@ class Spool {
     result_.documents = std::ssize(starts_);
     result_.hash = corpus_hash(to_hex(hash_.value()), joins_, starts_);
     result_.alphabet = alphabet_.characters();
+    result_.written = alphabet_.written();
     invisible_.describe(result_.notes, /*lines=*/false, encoding);
     return std::move(result_);
   }
   SpooledText& result() { return result_; }
 
  private:
-  static constexpr std::size_t kBufferBytes = 1 << 20;  // per write: few calls, little memory
+  static constexpr std::size_t kBufferBytes = 1 << 20;   // per write: few calls, little memory
+  static constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
   struct Mark {
     std::size_t byte;
     std::int64_t character;  // of the file
@@ -178,6 +190,7 @@ class Spool {
   }
   void split_files() {
     result_.val_characters = validating_;
+    std::size_t released = 0;
     for (const File& file : files_) {
       const auto& [mark, characters] = file.cut;
       const std::string_view rest = result_.text.substr(mark.byte, file.end - mark.byte);
@@ -187,6 +200,9 @@ class Spool {
       result_.val_characters -= count_code_points(result_.text.substr(cut, at - cut));
       if (at > file.begin) result_.train.push_back({file.begin, at});
       if (at < file.end) result_.val.push_back({at, file.end});
+      if (file.end - released < kMarkDistance) continue;
+      result_.mapping->release(file.end);
+      released = file.end;
     }
   }
 
@@ -261,9 +277,7 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
     spool.end_file();
   }
   note_on_separators(options.documents, separators, notes);
-  SpooledText spooled = spool.finish(!options.documents.any(), options.encoding);
-  check<CorpusError>(!spooled.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(sources, " "));
-  return spooled;
+  return spool.finish(!options.documents.any(), options.encoding);
 }
 
 }  // namespace maki

@@ -31,12 +31,15 @@ struct SpooledText {
   std::optional<double> entropy_per_char;  ///< Corpus::entropy_per_char
   /// How often every character occurs in normalized pieces.
   std::map<std::string, std::int64_t> alphabet;
+  /// How often every character occurs in the text, if pieces are normalized; else empty.
+  std::map<char32_t, std::int64_t> written;
   std::vector<std::string> notes;
 };
 
-/// Reads a corpus as load_corpus() and split_text() do, with the same result. The temporary file is in the directory of
-/// `path` and needs as much space as the text; nothing remains of it, however this process ends. Throws what those
-/// throw, and CheckpointError if the file cannot be written or mapped, or cannot be removed while it is open.
+/// Reads a corpus as load_corpus() and split_text() do, with the same result, and accepts an empty one. The temporary
+/// file is in the directory of `path` and needs as much space as the text; nothing remains of it, however this process
+/// ends. Throws what those throw, and CheckpointError if the file cannot be written or mapped, or cannot be removed
+/// while it is open.
 SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vector<std::string>& sources,
                        const CorpusOptions& options, double val_fraction, Normalization normalization);
 
