@@ -8,6 +8,7 @@
 
 #include "data/dataset/window_batches.h"
 #include "tests/nn/small_gpt.h"
+#include "tests/train/captured_stderr.h"
 #include "tests/train/drawing.h"
 #include "tests/train/every_small_model.h"
 #include "tests/train/small_checkpoint.h"
@@ -98,6 +99,24 @@ std::vector<std::string> attended_labels(const std::string& page) {
 }
 
 }  // namespace
+
+TEST_CASE("a report of a run whose last checkpoint is damaged is of the newest that is not, which stderr names") {
+  const RunWithModel run;
+  const std::string last = run.directory.checkpoint_file(9);
+  for (const std::int64_t step : {5, 9}) write_bytes(run.directory.checkpoint_file(step), "damaged");
+  run.directory.set_last(9);
+  std::string page;
+  const std::string said = written_to_stderr([&] {
+    const MeasuredRun measured = run.measured();
+    page = report_sections({measured}, PageLanguage("en"));
+    REQUIRE(measured.state.step == 3);
+  });
+  REQUIRE(contains(said, last));
+  REQUIRE(contains(said, "using another checkpoint, that of step 3"));
+  REQUIRE(contains(page, "hash of its values"));
+  write_bytes(run.directory.checkpoint_file(3), "damaged");
+  REQUIRE(contains(error_message<CorruptFile>([&] { run.measured(); }), last));
+}
 
 TEST_CASE("a report names the loss on the whole validation text where the others are those of a sample") {
   const auto row = [](const EvalReport& newest) {
