@@ -306,6 +306,9 @@ TEST_CASE("bench generate measures tokens") {
   REQUIRE(facts.at("read_gigabytes_per_second").get<double>() * facts.at("ms_to_read_weights").get<double>() ==
           Approx(1e-6 * 4 * parameters));
   REQUIRE(facts.at("block_size") == 8);
+  REQUIRE_THAT(
+      run_maki(Arguments{"bench"} + kTinyGenerate + Arguments{"--steps", "1"}).err,
+      ContainsSubstring("2 layers, 2 heads, width 16, context of 8 tokens, vocabulary of 19; initial weights"));
 }
 
 TEST_CASE("bench generate reads weights of 8 bits") {
