@@ -173,7 +173,7 @@ TEST_CASE("attend: a model that translates shows three kinds, of its own transla
                 "--n-layer",    "2",    "--n-head",    "2",       "--n-embd",        "16",   "--block-size", "12",
                 "--batch-size", "4",    "--max-steps", "60",      "--learning-rate", "0.01", "--dropout",    "0.1"}));
   const Arguments given = {run, "--prompt", "a b", "--target", "one two"};
-  const json cross = drawn(given), encoder = drawn(given + Arguments{"--kind", "encoder"}),
+  const json cross = drawn(given), encoder = drawn({run, "--prompt", "a b", "--kind", "encoder"}),
              decoder = drawn(given + Arguments{"--kind", "decoder"});
   for (const json* facts : {&cross, &encoder, &decoder}) require_weights(*facts, 2, 2);
   REQUIRE(cross.at("kind") == "cross");
@@ -216,6 +216,10 @@ TEST_CASE("attend: a model that translates shows three kinds, of its own transla
   REQUIRE(json::parse(cut.out).at("queries").size() == 65);
   require_refused(run_maki({"attend", run, "--prompt", "a b", "--kind", "crss"}), 2,
                   {"kind: must be", "crss", "cross"});
+  // The encoder does not depend on a translation: none is given or searched for.
+  REQUIRE(require_ok(run_maki({"attend", run, "--prompt", "a b", "--kind", "encoder", "--json"})).err.empty());
+  require_refused(run_maki(Arguments{"attend"} + given + Arguments{"--kind", "encoder"}), 2,
+                  {"--target has no effect", "--kind"});
 }
 
 TEST_CASE("attend: what it cannot draw is refused with a sentence") {

@@ -130,6 +130,28 @@ TEST_CASE("every kind of step is verified before it is timed") {
   }
 }
 
+TEST_CASE("a gradient that is zero everywhere is right only where nothing can change the loss") {
+  Workload tiny{.config = {}, .vocab_size = 1};
+  tiny.config.n_layer = tiny.config.n_head = 2;
+  tiny.config.n_embd = 16;
+  tiny.config.block_size = 8;
+  tiny.config.batch_size = 3;
+  fill_dependent_defaults(tiny.config);
+  StepBench constant(tiny);
+  constant.verify();
+  constant.step();
+  constant.verify();
+  tiny.vocab_size = 19;
+  StepBench lost(tiny);
+  lost.trainer().tape().observe([&](const Tape::Observed& op) {
+    if (op.backward) std::ranges::fill(lost.trainer().store().gradients().values<float>(), 0.0f);
+  });
+  REQUIRE_THROWS_WITH(lost.verify(), ContainsSubstring("the gradient is 0") && ContainsSubstring("is wrong"));
+  bench_facts({"--n-layer", "1", "--n-embd", "16", "--vocab-size", "1", "--steps", "1", "--json"});
+  require_refused(run_maki({"bench", "--model", "encoder", "--n-layer", "1", "--vocab-size", "1"}), 2,
+                  {"vocab_size: must be at least 2", "masked", "got 1"});
+}
+
 TEST_CASE("the profile leaves the rate of what has no amount empty") {
   Arguments tiny = kTiny;
   tiny.pop_back();  // no JSON
@@ -284,6 +306,9 @@ TEST_CASE("bench generate measures tokens") {
   REQUIRE(facts.at("read_gigabytes_per_second").get<double>() * facts.at("ms_to_read_weights").get<double>() ==
           Approx(1e-6 * 4 * parameters));
   REQUIRE(facts.at("block_size") == 8);
+  REQUIRE_THAT(
+      run_maki(Arguments{"bench"} + kTinyGenerate + Arguments{"--steps", "1"}).err,
+      ContainsSubstring("2 layers, 2 heads, width 16, context of 8 tokens, vocabulary of 19; initial weights"));
 }
 
 TEST_CASE("bench generate reads weights of 8 bits") {

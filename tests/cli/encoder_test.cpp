@@ -252,6 +252,20 @@ TEST_CASE("a classifier learns labels, which its checkpoint and eval report") {
   require_ok(run_maki({"gradcheck", run}));
 }
 
+TEST_CASE("classify writes labels so that they cannot control a terminal, and in JSON as they are") {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "maki reel\t\x1b[31mfilm\ntape reel\t\x1b[0mribbon\n";
+  const std::string run = folder / "run";
+  require_ok(run_maki(Arguments{"train", folder.write("lines.tsv", lines), "--out", run, "--max-steps", "2"} +
+                      kEncoder + Arguments{"--task", "classify"}));
+  const std::string line = require_ok(run_maki({"classify", run, "maki reel"})).out;
+  REQUIRE(line.find('\x1b') == std::string::npos);
+  REQUIRE(line.starts_with("\\x1b["));
+  const json facts = json::parse(require_ok(run_maki({"classify", run, "maki reel", "--json"})).out);
+  REQUIRE(facts.at("label").get<std::string>().starts_with("\x1b["));
+}
+
 TEST_CASE("classify gives each text of the command line or of standard input its label") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("lines.tsv", labelled_lines()), run = folder / "run";

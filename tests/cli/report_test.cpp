@@ -227,6 +227,18 @@ TEST_CASE("a report tells from which text it shows a part, and how to begin with
   REQUIRE(page_has(report_of({next}), "--init-from"));
 }
 
+TEST_CASE("the command of a report trains the same model again, also one whose tokenizer came from a file") {
+  const TemporaryFolder folder;
+  const std::string tokenizer = folder / "tokenizer.json", again = folder / "again";
+  require_ok(run_maki({"tokenizer", "train", folder.write("words.txt", small_text() + "0123456789"), "--vocab-size",
+                       "270", "--out", tokenizer}));
+  const std::string run = run_to_report(folder, "run", {"--tokenizer-file", tokenizer}), config = run + "/config.toml";
+  REQUIRE(page_has(report_of({run}),
+                   fmt::format("maki train --config {} --tokenizer-file {} --out NEW_RUN<", config, run)));
+  require_ok(run_maki({"train", "--config", config, "--tokenizer-file", run, "--out", again}));
+  REQUIRE(read_text(checkpoint(again, 40)) == read_text(checkpoint(run, 40)));
+}
+
 TEST_CASE("a report of a single checkpoint, or of a run with a damaged configuration, shows the rest") {
   const TemporaryFolder folder;
   const std::string run = run_to_report(folder, "run");

@@ -9,6 +9,7 @@
 
 #include "data/io/utf8.h"
 #include "tests/catch.h"
+#include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"
 #include "tests/metrics_lines.h"
 
@@ -133,12 +134,14 @@ TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
 TEST_CASE("a model that remembers without a limit reads a prompt of any length whole") {
   const RunOfVerbs run(small_text(), {"--model", "transformer-xl"});
   const std::string prompt = small_text().substr(0, 60);
-  const Finished whole =
-      run_maki({"generate", run.path, "--prompt", prompt, "--overflow", "stop", "--max-tokens", "3"});
+  const Finished whole = run_maki({"generate", run.path, "--prompt", prompt, "--max-tokens", "3"});
   INFO(whole.err);
   REQUIRE(whole.exit_code == 0);
   REQUIRE(whole.out.size() == 63);
   REQUIRE(whole.err.find("context window") == std::string::npos);
+  for (const char* reaction : {"stop", "recompute"})
+    require_refused(run_maki({"generate", run.path, "--prompt", prompt, "--overflow", reaction}), 2,
+                    {"overflow: has no effect", "any length", "omit --overflow"});
 }
 
 TEST_CASE("training, prompts and generation handle Japanese without breaking a character") {

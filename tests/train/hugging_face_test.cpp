@@ -328,7 +328,7 @@ TEST_CASE("weights that are not finite, or of another type, are refused") {
   write_safetensors(posix_file_system(), folder / "m", tensors);
   std::filesystem::rename(folder / "m", file);
   REQUIRE_THAT(error_message<CheckpointError>([&] { import_into(copy, folder / "run"); }),
-               ContainsSubstring("transformer.wpe.weight: contains a value that is not finite"));
+               ContainsSubstring(file + ": tensor transformer.wpe.weight: contains a value that is not finite"));
   wpe.type = NumberType::i32;
   write_safetensors(posix_file_system(), folder / "m", tensors);
   std::filesystem::rename(folder / "m", file);

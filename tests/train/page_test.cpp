@@ -62,6 +62,14 @@ TEST_CASE("the page compares losses over the same part of the validation text, a
   CHECK(matches(script, R"(rows\.validationLoss = (.*);)") == std::set<std::string>{"format(evaluation.val_loss)"});
 }
 
+TEST_CASE("the losses of a classifier are those of texts, and not of tokens") {
+  const std::string script = content("/page.js");
+  CHECK(matches(script, R"(title: text\((.*)\), lines: lines)") ==
+        std::set<std::string>{"name === 'loss' && run.task === 'classify' ? 'textLoss' : name"});
+  CHECK(matches(script, R"(\btextLoss: (\[[^\]]*\]))") ==
+        std::set<std::string>{"['Loss, nats per text', '損失（1 テキストあたりのナット）']"});
+}
+
 TEST_CASE("the page goes on asking for runs after a drawing that failed, and draws a run without a last checkpoint") {
   const std::string script = content("/page.js");
   CHECK(matches(script, R"(await (lookForRuns\(\)[^;]*);)") ==

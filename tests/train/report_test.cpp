@@ -8,6 +8,7 @@
 
 #include "data/dataset/window_batches.h"
 #include "tests/nn/small_gpt.h"
+#include "tests/train/captured_stderr.h"
 #include "tests/train/drawing.h"
 #include "tests/train/every_small_model.h"
 #include "tests/train/small_checkpoint.h"
@@ -98,6 +99,24 @@ std::vector<std::string> attended_labels(const std::string& page) {
 }
 
 }  // namespace
+
+TEST_CASE("a report of a run whose last checkpoint is damaged is of the newest that is not, which stderr names") {
+  const RunWithModel run;
+  const std::string last = run.directory.checkpoint_file(9);
+  for (const std::int64_t step : {5, 9}) write_bytes(run.directory.checkpoint_file(step), "damaged");
+  run.directory.set_last(9);
+  std::string page;
+  const std::string said = written_to_stderr([&] {
+    const MeasuredRun measured = run.measured();
+    page = report_sections({measured}, PageLanguage("en"));
+    REQUIRE(measured.state.step == 3);
+  });
+  REQUIRE(contains(said, last));
+  REQUIRE(contains(said, "using another checkpoint, that of step 3"));
+  REQUIRE(contains(page, "hash of its values"));
+  write_bytes(run.directory.checkpoint_file(3), "damaged");
+  REQUIRE(contains(error_message<CorruptFile>([&] { run.measured(); }), last));
+}
 
 TEST_CASE("a report names the loss on the whole validation text where the others are those of a sample") {
   const auto row = [](const EvalReport& newest) {
@@ -202,6 +221,8 @@ TEST_CASE("a report shows the mean loss of each position, over no more batches t
     const std::vector<std::string> pairs = parts_between(" " + line, " ", " ");
     REQUIRE(positions.size() == 8);
     REQUIRE(pairs.size() == positions.size() + 1);  // a space ends the line
+    const double percent = 100.0 * batches / static_cast<double>(task->eval_batches(Part::val));
+    REQUIRE(contains(page, fmt::format("<p>From {:.3g} % of the validation text.</p>\n<div class=\"charts", percent)));
     std::vector<double> losses;
     for (const PositionLoss& position : positions)
       losses.push_back(position.sum / static_cast<double>(position.targets));
@@ -348,6 +369,30 @@ TEST_CASE("a report shows twelve masks with six tokens on each side, what they h
   std::size_t attended = 0;
   for (std::size_t i = 0; i < 100 && attended < 20; ++i) attended += token_text(loaded, first.ids[i]).empty() ? 0 : 1;
   REQUIRE(attended_labels(page).size() == 2 * attended);
+}
+
+TEST_CASE("a report tells from which part of the text its numbers are, and nothing if they are from all of it") {
+  const Config config = small_model_config("encoder", "classify");
+  const auto page_of = [&](int texts, int labels, const char* language) {
+    std::string text;
+    for (int i = 0; i < texts; ++i)
+      text += seeded_text(6, "abcdef", static_cast<std::uint64_t>(i)) + fmt::format("\tlabel {}\n", i % labels);
+    const RunWithModel run(config, text);
+    const LoadedModel loaded(run.directory.checkpoint_file(3));
+    const std::int64_t batches = run.validation(loaded)->eval_batches(Part::val);
+    REQUIRE((batches > 32) == (texts > 80));
+    const std::string share = fmt::format("{:.3g} %", 3200.0 / static_cast<double>(batches));
+    return std::pair(model_sections(run.measured(), PageLanguage(language)), share);
+  };
+  const auto [few, share] = page_of(1000, 3, "en");
+  REQUIRE(
+      contains(few, fmt::format("<h2>Labels and answers</h2>\n<p>From {} of the validation text.</p>\n<div", share)));
+  const auto [many, share_of_many] = page_of(1000, 30, "en");
+  REQUIRE(contains(many,
+                   fmt::format("<h2>Most frequent mistakes</h2>\n<p>From {} of the validation text.", share_of_many)));
+  const auto [japanese, same] = page_of(1000, 3, "ja");
+  REQUIRE(contains(japanese, fmt::format("<p>検証テキストの {} から。</p>", same)));
+  REQUIRE_FALSE(contains(page_of(80, 3, "en").first, " % of the validation text"));
 }
 
 TEST_CASE("a report shows the labels of texts against the answers of a classifier") {

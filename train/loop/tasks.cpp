@@ -114,7 +114,9 @@ template <class TextTask>
 std::unique_ptr<Task> text_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
   // Two windows more than are read, because the windows of an epoch begin at a random token (SequenceOrder).
   const std::int64_t tokens = (batches * c.batch_size + 2) * c.block_size + 1;
-  const std::int64_t known = vocab.target - task_rule(c).special_ids;
+  const std::int64_t special = task_rule(c).special_ids, known = vocab.target - special;
+  check(known >= 1, "vocab_size: must be at least {}, because the task {} has {} of the ids for itself; got {}",
+        special + 1, task_rule(c).name, special, vocab.target);
   Config plain = c;
   plain.respect_documents = false;
   return std::make_unique<TextTask>(

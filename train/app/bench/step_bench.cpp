@@ -1,5 +1,6 @@
 #include "train/app/bench/step_bench.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -38,6 +39,12 @@ void move_along_gradient(ParameterStore& store, double factor) {
     for (std::int64_t i = 0; i < n; ++i) to[i] += static_cast<T>(factor * static_cast<double>(from[i]));
   });
   store.mark_changed();
+}
+
+// Makes the values themselves the gradients, for a move where there is no other direction.
+void point_along_values(ParameterStore& store) {
+  const std::int64_t n = store.trainable().size();
+  dispatch(store.dtype(), [&]<class T>() { std::copy_n(store.values().data<T>(), n, store.gradients().data<T>()); });
 }
 
 }  // namespace
@@ -91,8 +98,21 @@ void StepBench::verify() {
   };
 
   store.clear_gradients();
-  tape.backward(loss());
+  const Tensor first = loss();
+  const double initial = first.item();
+  tape.backward(first);
   const double norm = grad_norm(store), squared = norm * norm;
+  if (squared == 0) {  // right only if nothing changes the loss, as with a vocabulary of one token
+    point_along_values(store);
+    const double moved = loss_after_move(0.01);
+    move_along_gradient(store, -0.01);
+    store.clear_gradients();
+    check<std::logic_error>(moved == initial,
+                            "step: the gradient is 0, so that the loss must stay {:.6g}, but it becomes {:.6g} when "
+                            "the parameters grow by 1 %; the gradient is wrong",
+                            initial, moved);
+    return;
+  }
   // With this h the loss changes by 0.01, which is far above its rounding error; but the loss of a narrow model is not
   // linear over that distance. Extrapolating from h and h / 2 leaves an error of fourth order (Richardson 1911).
   const double h = 0.01 / squared, slope = (4 * slope_over(h / 2) - slope_over(h)) / 3;

@@ -38,9 +38,9 @@ class StepBench {
 
   void step() { trainer_.step(); }
   /// Checks the gradient g of the loss L of the whole model on the first micro-batch against finite differences: the
-  /// slope (L(θ + hg) − L(θ − hg)) / 2h, extrapolated to h = 0 from two values of h, must be |g|². Throws
-  /// std::logic_error if it differs by more than 1 %. Afterwards the parameters are what they were, up to rounding, and
-  /// gradients are cleared.
+  /// slope (L(θ + hg) − L(θ − hg)) / 2h, extrapolated to h = 0 from two values of h, must be |g|². Where g is 0, L must
+  /// be the same for 1.01 θ. Throws std::logic_error if it is not, or if the slope differs by more than 1 %. Afterwards
+  /// the parameters are what they were, up to rounding, and gradients are cleared.
   void verify();
 
   Trainer& trainer() { return trainer_; }

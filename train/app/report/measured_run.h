@@ -14,12 +14,13 @@ namespace maki {
 
 struct MeasuredRun {
   std::string path;       ///< as the user named it: a run directory or a .maki file
-  CheckpointState state;  ///< of the newest checkpoint, or of the file
+  CheckpointState state;  ///< of the last checkpoint, else of the newest that is not damaged, or of the file
   RunHistory history;     ///< empty for a .maki file
   std::optional<BestPointer> best;
   std::vector<std::string> sources;  ///< of its text; none if its configuration names none, or cannot be read
 };
-/// Throws what choose_checkpoint() throws.
+/// Where another checkpoint takes the place of a damaged one, stderr says so. Throws what choose_checkpoint() throws,
+/// and CorruptFile if all are damaged.
 std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths);
 
 /// The share of the validation text that the loss of the best checkpoint covers, if there is one and that is recorded.

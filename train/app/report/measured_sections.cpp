@@ -61,12 +61,15 @@ std::string vocabulary_of(const CheckpointState& state) {
   return source == target ? own : with_separators(source->vocab_size()) + " + " + own;
 }
 
-// How to train the same model again.
+// How to train the same model again. The configuration does not record from which file the tokenizer was taken, if it
+// was not learned from the text, so that of the run is used; with other weights comes their own.
 std::string command_of(const MeasuredRun& run) {
   if (run.sources.empty()) return "";
-  return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
-                     run.state.config.init_from.empty() ? "" : " --init-from RUN_THAT_IT_BEGAN_WITH",
-                     std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
+  const std::string begins = run.state.config.init_from.empty()
+                                 ? fmt::format("--tokenizer-file {}", shell_quote(run.path))
+                                 : "--init-from RUN_THAT_IT_BEGAN_WITH";
+  return fmt::format("maki train --config {} {} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
+                     begins, std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
 }
 
 // Of the newest evaluation, if the others are compared by a sample of the text.

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
@@ -40,6 +39,7 @@ struct ReadModel {
   LoadedModel loaded;
   std::unique_ptr<Task> task = {};  // of the validation text; null until it has been read
   double new_words = 1;             // new_word_share() of the text
+  std::int64_t batches = 0;         // that were read
   Batch batch = {};                 // the first that was read
   std::vector<double> losses = {};  // of its targets
   std::vector<PositionLoss> positions = {};
@@ -98,6 +98,7 @@ std::int64_t affordable_batches(const MeasuredRun& run) {
 void read_validation(const MeasuredRun& run, ReadModel& read) {
   visit_target_losses(*read.loaded.model, *read.task, Part::val, affordable_batches(run), {},
                       [&](const Batch& batch, const std::vector<double>& losses) {
+                        ++read.batches;
                         add_to_positions(batch, losses, read.positions);
                         for (const std::int32_t id : batch.targets.values<std::int32_t>())
                           if (id >= 0 && id < read.loaded.tokenizer->vocab_size()) ++read.counts[id];
@@ -107,6 +108,16 @@ void read_validation(const MeasuredRun& run, ReadModel& read) {
                         for (Tensor* const tensor : {&read.batch.ids, &read.batch.targets, &read.batch.source})
                           if (*tensor) *tensor = tensor->clone();  // the next batch has the same memory
                       });
+}
+
+// The part that numbers are from, if so many batches are not all of the text.
+std::string part_of_text(const ReadModel& read, std::int64_t taken, const PageLanguage& say) {
+  const std::int64_t all = read.task->eval_batches(Part::val);
+  if (taken >= all) return "";
+  const double percent = 100 * static_cast<double>(taken) / static_cast<double>(all);
+  return html_paragraph(read.loaded.state.config.val_fraction > 0
+                            ? say("From {:.3g} % of the validation text.", "検証テキストの {:.3g} % から。", percent)
+                            : say("From {:.3g} % of the training text.", "訓練テキストの {:.3g} % から。", percent));
 }
 
 // The targets of the first rows, each coloured by its bits. Tokens that are parts of one character are shown together,
@@ -164,11 +175,12 @@ std::string by_position(const ReadModel& read, const PageLanguage& say) {
   for (std::size_t i = 0; i < read.positions.size(); ++i)
     line.points.emplace_back(static_cast<double>(i + 1),
                              read.positions[i].sum / static_cast<double>(read.positions[i].targets));
-  return html_charts(
-      chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
-                    .x_title = say("position", "位置"),
-                    .series = {line},
-                    .log_x = true}));
+  return part_of_text(read, read.batches, say) +
+         html_charts(
+             chart_figure({.title = say("loss by position in the context, nats", "文脈内の位置ごとの損失（ナット）"),
+                           .x_title = say("position", "位置"),
+                           .series = {line},
+                           .log_x = true}));
 }
 
 // The first, the middle and the last of n.
@@ -289,40 +301,11 @@ std::string translations(const ReadModel& read, const PageLanguage& say) {
   return html_section(say("Translations", "翻訳"), html_table(rows, /*has_head=*/true));
 }
 
-constexpr std::size_t kMostTabledLabels = 24, kShownMistakes = 24;
-
-// Of so many labels that a table of all pairs would be too large.
-std::string frequent_mistakes(const Json& facts, const PageLanguage& say) {
-  const Json &labels = facts.at("labels"), &counts = facts.at("confusion");
-  std::vector<std::tuple<std::int64_t, std::size_t, std::size_t>> mistakes;  // the negative count, label and answer
-  for (std::size_t label = 0; label < labels.size(); ++label) {
-    for (std::size_t answer = 0; answer < labels.size(); ++answer) {
-      const auto count = counts.at(label).at(answer).get<std::int64_t>();
-      if (count > 0 && label != answer) mistakes.emplace_back(-count, label, answer);
-    }
-  }
-  std::ranges::sort(mistakes);
-  mistakes.resize(std::min(mistakes.size(), kShownMistakes));
-  std::vector<TableRow> rows = {{say("label", "正解"), say("answer", "答え"), say("times", "回数")}};
-  for (const auto& [count, label, answer] : mistakes)
-    rows.push_back(
-        {labels.at(label).get<std::string>(), labels.at(answer).get<std::string>(), with_separators(-count)});
-  return html_section(say("Most frequent mistakes", "多かった間違い"), html_table(rows, /*has_head=*/true));
-}
-
-std::string confusion(const ReadModel& read, const PageLanguage& say) {
+std::string answers(const ReadModel& read, const PageLanguage& say) {
   const std::int64_t batches = read.task->eval_batches(Part::val), taken = std::min(batches, 4 * kReadBatches);
   const MeanLoss loss = mean_loss(*read.loaded.model, *read.task, Part::val, taken, {}).value();
   const Json facts = to_json(read.task->measure(*read.loaded.model, {loss, taken, batches}, {}, {}));
-  if (facts.at("labels").size() > kMostTabledLabels) return frequent_mistakes(facts, say);
-  TableRow head = facts.at("labels").get<TableRow>();
-  head.insert(head.begin(), say("label \\ answer", "正解 ＼ 答え"));
-  std::vector<TableRow> rows = {head};
-  for (const auto& counts : facts.at("confusion")) {
-    rows.push_back({head[rows.size()]});
-    for (const auto& count : counts) rows.back().push_back(with_separators(count.get<std::int64_t>()));
-  }
-  return html_section(say("Labels and answers", "混同行列"), html_table(rows, /*has_head=*/true));
+  return answers_section(facts, part_of_text(read, taken, say), say);
 }
 
 std::string filled_masks(const ReadModel& read, const PageLanguage& say) {
@@ -385,7 +368,7 @@ std::string model_sections(const MeasuredRun& run, const PageLanguage& say) {
     if (read.task->eval_batches(Part::val) == 0)
       return html_paragraph(
           say("There is no validation text that the model could read.", "モデルに読ませる検証テキストがない。"));
-    if (task.labels) return confusion(read, say);
+    if (task.labels) return answers(read, say);
     read_validation(run, read);
     if (task.predicts_next) add([&] { return surprise(read, say) + by_position(read, say); });
     if (task.reads_source()) add([&] { return translations(read, say); });

@@ -33,10 +33,16 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
   return numbers;
 }
 
-// What the model writes for this source, or the target that was given. At most 64 tokens, so that a text that does not
-// end leaves the cells of the picture large enough to be seen.
-std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded,
+// What the model writes for this source, or the target that was given; none where no decoder is looked at. At most 64
+// tokens, so that a text that does not end leaves the cells of the picture large enough to be seen.
+std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded, const std::string& kind,
                                     const std::vector<std::int32_t>& source) {
+  if (kind == "encoder") {
+    check(!o.target,
+          "attend: --target has no effect on the attention of the encoder, which reads the prompt alone; "
+          "omit it, or choose another --kind");
+    return {};
+  }
   if (o.target) {
     const auto target = encode_line(*loaded.tokenizers.target, *o.target, "target", o.reading.policy());
     require_positions(loaded, "target", std::ssize(target), /*adds=*/1);
@@ -65,7 +71,7 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
         nearest_hint(kind, kinds));
   const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
   require_positions(loaded, "prompt", std::ssize(source), /*adds=*/1);
-  return attention_maps(loaded, kind, source, target_of(o, loaded, source));
+  return attention_maps(loaded, kind, source, target_of(o, loaded, kind, source));
 }
 
 std::string weights_json(const LoadedModel& loaded, const AttentionMaps& maps, const ChosenHeads& chosen) {

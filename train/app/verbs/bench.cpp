@@ -172,7 +172,7 @@ void add_profile(const std::vector<ProfileRow>& rows, Report& report) {
 int bench_step(const BenchOptions& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload(/*trains=*/true);
-  to_stderr("{}; random tokens\n", describe(workload));
+  to_stderr("{}; random tokens\n", describe(workload, /*trains=*/true));
   const StepResult r = measure(workload, o.steps, o.scaling);
   Report report;
   add_facts(workload, r, report);
@@ -230,11 +230,13 @@ void end_at_interrupts() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
 }
 
-std::string describe(const Workload& workload) {
+std::string describe(const Workload& workload, bool trains) {
   const Config& c = workload.config;
-  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", pluralize(c.n_layer, "layer"),
-                     pluralize(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum,
-                     pluralize(c.block_size, "token"), with_separators(workload.vocab_size));
+  const std::string tokens = pluralize(c.block_size, "token"),
+                    read = trains ? fmt::format("{} x {}", c.batch_size * c.grad_accum, tokens)
+                                  : fmt::format("context of {}", tokens);
+  return fmt::format("{}, {}, width {}, {}, vocabulary of {}", pluralize(c.n_layer, "layer"),
+                     pluralize(c.n_head, "head"), c.n_embd, read, with_separators(workload.vocab_size));
 }
 
 std::string describe(const Machine& m, Precision precision) {

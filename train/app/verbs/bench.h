@@ -33,8 +33,9 @@ class WorkloadOptions {
 /// as a process that a signal killed, without the message of interrupt.h.
 void end_at_interrupts();
 
-/// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
-std::string describe(const Workload& workload);
+/// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"; or, unless it `trains`, so that there is no batch,
+/// "…, context of 64 tokens, …".
+std::string describe(const Workload& workload, bool trains);
 /// "avx3 (fused), 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
 std::string describe(const Machine& machine, Precision precision);
 

@@ -105,7 +105,7 @@ int bench_generate(const BenchGenerateOptions& o) {
   check(workload.config.ngram_prior == 0,
         "ngram_prior: must be 0, because a benchmark has no text to count; got {}; change it in the file of --config",
         workload.config.ngram_prior);
-  to_stderr("{}; initial weights, one sequence\n", describe(workload));
+  to_stderr("{}; initial weights, one sequence\n", describe(workload, /*trains=*/false));
   GenerateBench bench(workload, weights);
   bench.fill_context();
   bench.verify();

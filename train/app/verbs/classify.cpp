@@ -49,7 +49,7 @@ class Classifier {
       probabilities[label] = c.probability;
       if (!best.is_null()) continue;
       best = label;
-      line = fmt::format("{}\t{:.4f}\t{}", label, c.probability, escape_unprintable(text));
+      line = fmt::format("{}\t{:.4f}\t{}", escape_unprintable(label), c.probability, escape_unprintable(text));
     }
     Report()
         .add("checkpoint", loaded_.path)

@@ -90,6 +90,15 @@ void check_apply(const GenerateVerbOptions& o, const std::vector<std::string>& o
         one ? "does" : "do", does, o.reading.run, one ? "it" : "them");
 }
 
+// Throws Error if the option says what happens when a window is full that a model without a limit does not have.
+void check_overflow(const GenerateVerbOptions& o, const LoadedModel& loaded) {
+  if (o.command.given_among({"--overflow"}).empty()) return;
+  check(loaded.generator().start(1)->capacity() < State::kUnlimitedCapacity,
+        "overflow: has no effect, because the state of {} holds a text of any length, so that no context window gets "
+        "full; omit --overflow",
+        o.reading.run);
+}
+
 // A model that reads sources: every line of the prompt is one.
 int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
   check_apply(o, o.sampling_names, "translates");
@@ -117,6 +126,7 @@ int generate(GenerateVerbOptions& o) {
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   if (task_rule(loaded.state.config).reads_source()) return generate_targets(o, loaded);
   check_apply(o, {"--beam", "--length-penalty"}, "continues a text");
+  check_overflow(o, loaded);
   o.texts.json = o.reading.json;
   if (o.adapting.adapt) o.texts.adapt = o.adapting.options;
   if (o.interactive) {

@@ -76,7 +76,8 @@ void load_part(const StoredTensor& tensor, const NamePair& name, const Extent& p
     tensor.read(std::span<T>(place, count));
   }
   const bool finite = std::all_of(place, place + count, [](T x) { return std::isfinite(x); });
-  check<CheckpointError>(finite, "tensor {}: contains a value that is not finite", tensor.name);
+  check<CheckpointError>(finite, "{}: tensor {}: contains a value that is not finite", tensor.file->path(),
+                         tensor.name);
 }
 
 void require_all_known(const StoredTensors& stored, const std::set<std::string>& used, const ReadingRules& rules) {

@@ -16,11 +16,11 @@ const kTexts = {
   acrossScale: ['Scale across', '横の目盛り'], upScale: ['Scale up', '縦の目盛り'], smoothing: ['Smoothing', '平滑化'],
   progress: ['Step', 'ステップ'], ofSteps: ['{step} of {steps}', '{step} / {steps}'], atStep: ['At step', 'ステップ'],
   trainingLoss: ['Training loss', '訓練損失'], validationLoss: ['Validation loss', '検証損失'], bestLoss: ['Best', '最良'],
-  bits: ['Bits per character', '1 文字あたりのビット数'], speed: ['Tokens per second', '毎秒トークン数'],
-  timeLeft: ['Time left', '残り時間'], loss: ['Loss, nats per token', '損失（1 トークンあたりのナット）'],
-  learningRate: ['Learning rate', '学習率'], gradientNorm: ['Gradient norm', '勾配のノルム'], raw: ['training, raw', '訓練'],
-  smooth: ['training, smoothed', '訓練（平滑化）'], validation: ['validation', '検証'], counting: ['counting alone', '数え上げのみ'],
-  bestPossible: ['best possible', '理論上の最良'], samples: ['What the model writes', 'モデルが書く文章'],
+  speed: ['Tokens per second', '毎秒トークン数'], timeLeft: ['Time left', '残り時間'], bestPossible: ['best possible', '理論上の最良'],
+  bits: ['Bits per character', '1 文字あたりのビット数'], loss: ['Loss, nats per token', '損失（1 トークンあたりのナット）'],
+  textLoss: ['Loss, nats per text', '損失（1 テキストあたりのナット）'], samples: ['What the model writes', 'モデルが書く文章'],
+  learningRate: ['Learning rate', '学習率'], raw: ['training, raw', '訓練'], counting: ['counting alone', '数え上げのみ'],
+  gradientNorm: ['Gradient norm', '勾配のノルム'], smooth: ['training, smoothed', '訓練（平滑化）'], validation: ['validation', '検証'],
   // Write
   writeHint: ['The model continues your text (Ctrl+Enter). A token at the cursor shows its alternatives (Tab).',
     '文章の続きを書きます（Ctrl+Enter）。トークンを指すかカーソルを入れると、ほかの候補が表示されます（Tab で移動、Enter で選択）。'],
@@ -334,7 +334,7 @@ function drawWatch() {
   say('connection', text(state !== 'open' ? state : run.running ? 'training' : 'ended'));
   find('facts').replaceChildren(...facts());
   const draw = (name, more) => drawChart(find(name), { across: setting('x'), logAcross: setting('xscale') === 'log',
-    title: text(name), lines: lines(curves[name]), ...more });
+    title: text(name === 'loss' && run.task === 'classify' ? 'textLoss' : name), lines: lines(curves[name]), ...more });
   const lines = (curve) => [{ name: 'raw', kind: 'band', points: curve.points },
     { name: 'smooth', points: curve.smoothed(weight) }];
   const losses = [...lines(curves.loss), { name: 'validation', kind: 'dots', points: curves.validation.points }];
