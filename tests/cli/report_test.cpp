@@ -237,6 +237,9 @@ TEST_CASE("the command of a report trains the same model again, also one whose t
                    fmt::format("maki train --config {} --tokenizer-file {} --out NEW_RUN<", config, run)));
   require_ok(run_maki({"train", "--config", config, "--tokenizer-file", run, "--out", again}));
   REQUIRE(read_text(checkpoint(again, 40)) == read_text(checkpoint(run, 40)));
+  // A smaller vocabulary than the configuration asks for was learned, and is learned again.
+  const std::string learned = run_to_report(folder, "learned", {"--tokenizer", "bpe", "--vocab-size", "100000"});
+  REQUIRE(page_has(report_of({learned}), fmt::format("maki train --config {}/config.toml --out NEW_RUN<", learned)));
 }
 
 TEST_CASE("a report of a single checkpoint, or of a run with a damaged configuration, shows the rest") {

@@ -211,10 +211,9 @@ TEST_CASE("a report begins with what is known of a run") {
                             row("model", "linear: 2 layers, 3 heads, width 48, context of 16") +
                             row("machine", "8 cores\n4 cores");
   std::string page = report_sections({run}, kEnglish);
-  REQUIRE(page.starts_with(
-      "<div class=\"wide\"><table>\n" + first +
-      row("to repeat it", "maki train --config made/config.toml --tokenizer-file made --out NEW_RUN &lt; TEXT") +
-      "</table></div>\n<h2>Plan</h2>\n<pre>two\nlines</pre>\n"));
+  REQUIRE(page.starts_with("<div class=\"wide\"><table>\n" + first +
+                           row("to repeat it", "maki train --config made/config.toml --out NEW_RUN &lt; TEXT") +
+                           "</table></div>\n<h2>Plan</h2>\n<pre>two\nlines</pre>\n"));
   REQUIRE(kReportStyle.find("td { white-space:pre-wrap }") != kReportStyle.npos);  // texts and machines are in lines
   REQUIRE(contains(page, "<p>maki bench shows where the time of a step goes.</p>"));
   run.sources = {"a.txt"};

@@ -61,15 +61,25 @@ std::string vocabulary_of(const CheckpointState& state) {
   return source == target ? own : with_separators(source->vocab_size()) + " + " + own;
 }
 
-// How to train the same model again. The configuration does not record from which file the tokenizer was taken, if it
-// was not learned from the text, so that of the run is used; with other weights comes their own.
+// Whether the tokenizer may be from a file, which the configuration does not record. One with fewer tokens than it says
+// was learned from the text, and so were two.
+bool may_be_from_file(const CheckpointState& state) {
+  const auto& [source, target] = state.tokenizers;
+  if (target == nullptr || source->hash() != target->hash()) return false;
+  return !tokenizer_kind(state.config.tokenizer).has_limit || state.config.vocab_size <= target->vocab_size();
+}
+
+// How to train the same model again. With the weights of another run comes their tokenizer.
 std::string command_of(const MeasuredRun& run) {
   if (run.sources.empty()) return "";
-  const std::string begins = run.state.config.init_from.empty()
-                                 ? fmt::format("--tokenizer-file {}", shell_quote(run.path))
-                                 : "--init-from RUN_THAT_IT_BEGAN_WITH";
-  return fmt::format("maki train --config {} {} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
-                     begins, std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
+  std::string with;
+  if (!run.state.config.init_from.empty()) {
+    with = " --init-from RUN_THAT_IT_BEGAN_WITH";
+  } else if (may_be_from_file(run.state)) {
+    with = fmt::format(" --tokenizer-file {}", shell_quote(run.path));
+  }
+  return fmt::format("maki train --config {}{} --out NEW_RUN{}", shell_quote(RunDirectory(run.path).config_file()),
+                     with, std::ranges::count(run.sources, "-") > 0 ? " < TEXT" : "");
 }
 
 // Of the newest evaluation, if the others are compared by a sample of the text.
