@@ -109,7 +109,6 @@ TEST_CASE("a vocabulary is learned from many short documents without reading a p
   const Arguments prepare = {"prepare", folder.write("text", text), "--document-separator", "===", "--out"};
   const Finished finished = require_ok(run_maki(prepare + Arguments{folder / "t", "--tokenizer", "word"}));
   if (!kMeasuresMemory) return;
-  REQUIRE(finished.page_faults > 0);
   REQUIRE(finished.page_faults < kDocuments / 2);
 }
 
