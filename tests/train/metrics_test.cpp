@@ -163,8 +163,13 @@ TEST_CASE("what the kept lines record is known: evaluated, elapsed, validation l
     metrics.on_eval(evaluation(10, 2), false);
     metrics.on_log(step(20), 1, 7.5);
     metrics.on_eval(evaluation(20, 3), false);
+    metrics.on_remark({Remark::Kind::session, 20, "a machine"});
     metrics.on_eval(evaluation(30, 1), false);
+    metrics.on_remark({Remark::Kind::end, 30, "interrupted", 9.5});
   }
+  REQUIRE(contains(read_bytes(folder / "metrics.jsonl"),
+                   "{\"kind\":\"end\",\"step\":30,\"text\":\"interrupted\",\"elapsed_seconds\":9.5}\n"));
+  REQUIRE(MetricsFile(folder / "metrics.jsonl", 30).history().elapsed_seconds() == 9.5);
   {
     const MetricsFile metrics(folder / "metrics.jsonl", 20);
     REQUIRE(metrics.history().validations().size() == 3);

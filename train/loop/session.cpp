@@ -45,7 +45,8 @@ void Session::note(const std::string& sentence) {
 }
 
 void Session::remark(Remark::Kind kind, const std::string& text) {
-  report([&](SessionListener& listener) { listener.on_remark({kind, trainer_.steps(), text}); });
+  const Remark remark{kind, trainer_.steps(), text, kind == Remark::Kind::end ? elapsed_seconds() : 0};
+  report([&](SessionListener& listener) { listener.on_remark(remark); });
 }
 
 double Session::elapsed_seconds() const {

@@ -50,7 +50,8 @@ void RunHistory::add(const MetricsLine& line) {
   if (line.kind == "sample") on_sample(line.step, line.text);
   if (line.kind == "layers") on_layers(line.step, layers_line(line));
   for (const Remark::Kind kind : kRemarkKinds)
-    if (line.kind == to_string(kind)) on_remark({kind, line.step, line.text});
+    if (line.kind == to_string(kind))
+      on_remark({kind, line.step, line.text, line.number("elapsed_seconds").value_or(0)});
   if (line.kind == "counting") counting_ = counting_line(line);
   const auto loss = line.number("loss");
   if (line.kind != "train" || !loss) return;
@@ -67,7 +68,11 @@ bool RunHistory::is_complete() const {
   return remarks_.back().kind == Remark::Kind::end && remarks_.back().text != Remark::kInterrupted;
 }
 
-double RunHistory::elapsed_seconds() const { return steps_.empty() ? 0 : steps_.back().elapsed_seconds; }
+double RunHistory::elapsed_seconds() const {
+  double elapsed = steps_.empty() ? 0 : steps_.back().elapsed_seconds;
+  for (const Remark& remark : remarks_) elapsed = std::max(elapsed, remark.elapsed_seconds);
+  return elapsed;
+}
 
 std::vector<EvalPoint> RunHistory::validations() const {
   std::vector<EvalPoint> points;

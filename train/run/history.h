@@ -61,7 +61,7 @@ class RunHistory final : public SessionListener {
   /// Whether the last session has ended and was not interrupted; true as well without remarks, which files of older
   /// versions do not have.
   bool is_complete() const;
-  double elapsed_seconds() const;  ///< of training, over all sessions, up to the last line about training
+  double elapsed_seconds() const;  ///< of training, over all sessions, up to the last line that says it
 
  private:
   std::vector<LoggedStep> steps_;

@@ -59,6 +59,7 @@ struct Remark {
   Kind kind;
   std::int64_t step = 0;
   std::string text;
+  double elapsed_seconds = 0;  ///< of training so far; at the end of a session, else 0
 };
 
 /// How large the parameters of a layer are, and how much a step has changed them.

@@ -143,7 +143,9 @@ void MetricsFile::on_layers(std::int64_t step, const std::vector<LayerReport>& l
 }
 
 void MetricsFile::on_remark(const Remark& remark) {
-  append(ordered_json{{"kind", to_string(remark.kind)}, {"step", remark.step}, {"text", remark.text}}.dump());
+  ordered_json line{{"kind", to_string(remark.kind)}, {"step", remark.step}, {"text", remark.text}};
+  if (remark.kind == Remark::Kind::end) line["elapsed_seconds"] = measured_time(remark.elapsed_seconds);
+  append(line.dump());
   history_.on_remark(remark);
 }
 
