@@ -84,6 +84,10 @@ TEST_CASE("patterns of freeze that make no sense are refused before a run exists
   require_refused(base.tuned("no", {"--freeze", "h.7.*", "--max-steps", "1"}), 2,
                   {"freeze: every pattern must match a parameter; got h.7.*; the most similar name is h."});
   require_refused(base.tuned("no", {"--freeze", "*", "--max-steps", "1"}), 2, {"nothing would be trained"});
+  const Arguments lora = {"--lora-rank", "2", "--max-steps", "1"};  // which trains nothing but adapters
+  require_refused(base.tuned("no", lora + Arguments{"--freeze", "wte*"}), 2,
+                  {"freeze: every pattern must match a parameter of an adapter", "got wte*"});
+  require_ok(base.tuned("half", lora + Arguments{"--freeze", "*.lora_a"}));
   REQUIRE_FALSE(std::filesystem::exists(base.folder / "no"));
   // In a checkpoint, such a pattern means damage.
   Sections sections = sections_of(checkpoint(base.path, 30));

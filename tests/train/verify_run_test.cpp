@@ -51,3 +51,20 @@ TEST_CASE("a checkpoint that is deleted after it was listed has no verdict, and 
   std::filesystem::remove(run.checkpoint_file(4));
   REQUIRE(verify_run(run).empty());
 }
+
+TEST_CASE("a checkpoint beside a config.toml with which training would not resume is a fault") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  write_step(run, 1);
+  Config config = VerifiedCheckpoint(run, run.checkpoint_file(1)).state().config;
+  const auto fault_with = [&](const std::string& toml) {
+    write_bytes(run.config_file(), toml);
+    return verify_run(run).at(0).fault;
+  };
+  config.eval_interval = 7;  // may change
+  REQUIRE(fault_with(to_toml(config)).empty());
+  config.dropout = 0.375;
+  REQUIRE(contains(fault_with(to_toml(config)), "dropout is fixed for this run at 0.0; got 0.375"));
+  REQUIRE(contains(fault_with("x = ["), run.config_file()));
+}

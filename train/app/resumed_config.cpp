@@ -8,6 +8,7 @@
 #include "train/loop/taught_task.h"
 #include "train/loop/time_limit.h"
 #include "train/run/config/field_effects.h"
+#include "train/run/verified_checkpoint.h"
 
 namespace maki {
 namespace {
@@ -58,24 +59,12 @@ void require_same_teachers(const Config& before, const Config& config, std::int6
 
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on) {
-  Config config = state.config;
-  if (file_exists(run.config_file())) run.apply_config(config);
+  Config config = recorded_config(run, state);
   ran_on = config.target;
   std::vector<Phase> phases = state.config.phases;
   for (const Phase& phase : config.phases) {
     if (phase.start >= state.step && !options.rewarm) phases.push_back(phase);
   }
-  for (const Field& field : fields()) {
-    if (!field.is_training()) continue;
-    const std::string trained = field_text(state.config, field), recorded = field_text(config, field);
-    check(trained == recorded,
-          "{}: {} is fixed for this run at {}; got {}; restore it, or start a new run to change it", run.config_file(),
-          field.name, trained, recorded);
-    copy_field(field, state.config, config);
-  }
-  config.init_from = state.config.init_from;
-  config.taught_by = state.config.taught_by;
-  config.arithmetic = state.config.arithmetic;
   config.phases = state.config.phases;
   const Config before = config;
   apply_options(options, config);

@@ -27,6 +27,7 @@
 #include "train/app/train_options.h"
 #include "train/loop/tasks.h"
 #include "train/run/config/configured_tokenizer.h"
+#include "train/run/config/trained_parameters.h"
 #include "train/run/loaded_model.h"
 #include "train/run/new_run.h"
 
@@ -108,6 +109,7 @@ std::unique_ptr<Task> with_known_teachers(Config& config, std::unique_ptr<Task> 
 
 // Loads the initial weights of another run, if there are any, and records their hash.
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
+  require_freeze_has_effect(config, trainer.store());
   const std::string hash = weights ? weights->load(trainer.store(), trainer.task()) : "";
   check(config.init_from.empty() || config.init_from == hash,
         "init_from: the configuration requires initial weights with hash {}; name their run with --init-from RUN",

@@ -82,11 +82,30 @@ VerifiedCheckpoint newest_intact(const RunDirectory& run, std::vector<std::strin
                         damaged.empty() ? "" : fmt::format(" ({})", fmt::join(damaged, "; ")));
 }
 
+Config recorded_config(const RunDirectory& run, const CheckpointState& state) {
+  Config config = state.config;
+  if (file_exists(run.config_file())) run.apply_config(config);
+  for (const Field& field : fields()) {
+    if (!field.is_training()) continue;
+    const std::string trained = field_text(state.config, field), recorded = field_text(config, field);
+    check(trained == recorded,
+          "{}: {} is fixed for this run at {}; got {}; restore it, or start a new run to change it", run.config_file(),
+          field.name, trained, recorded);
+    copy_field(field, state.config, config);
+  }
+  config.init_from = state.config.init_from;
+  config.taught_by = state.config.taught_by;
+  config.arithmetic = state.config.arithmetic;
+  return config;
+}
+
 Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {
   try {
     verify();
     return {path, ""};
-  } catch (const CheckpointError& error) {
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& error) {
     return {path, error.what()};
   }
 }
@@ -98,7 +117,7 @@ std::vector<Verdict> verify_run(const RunDirectory& run) {
     steps = run.checkpoints();
     for (const std::int64_t step : steps) {
       const std::string path = run.checkpoint_file(step);
-      const Verdict verdict = verdict_on(path, [&] { VerifiedCheckpoint(run, path); });
+      const Verdict verdict = verdict_on(path, [&] { recorded_config(run, VerifiedCheckpoint(run, path).state()); });
       // No verdict on a checkpoint that a running training has deleted meanwhile.
       if (verdict.fault.empty() || file_exists(path)) list.push_back(verdict);
     }

@@ -46,12 +46,17 @@ struct Verdict {
   std::string path, fault;  ///< the checkpoint, and why training cannot resume from it (empty: it can)
 };
 
-/// The verdict of a function that throws CheckpointError if training cannot resume from the checkpoint at `path`.
+/// The configuration with which a run resumes from the checkpoint if nothing else is said: training fields are those of
+/// the checkpoint, the others and the phases those of config.toml, if there is one. Throws Error if that has another
+/// training field, or cannot be read.
+Config recorded_config(const RunDirectory& run, const CheckpointState& state);
+
+/// The verdict of a function that throws Error if training cannot resume from the checkpoint at `path`.
 Verdict verdict_on(const std::string& path, const std::function<void()>& verify);
 
-/// Verdicts on all checkpoints of a run, in ascending order of their steps. The run may be training meanwhile: one that
-/// it deletes before it is looked at has no verdict. Empty if there are none. Throws CheckpointError if the directory
-/// cannot be listed.
+/// Verdicts on all checkpoints of a run and its config.toml, in ascending order of their steps. The run may be training
+/// meanwhile: one that it deletes before it is looked at has no verdict. Empty if there are none. Throws
+/// CheckpointError if the directory cannot be listed.
 std::vector<Verdict> verify_run(const RunDirectory& run);
 
 /// read_state(), with CorruptFile also unless the sections and tensors of the file are those of the model and optimizer

@@ -81,6 +81,14 @@ void freeze_parameters(const Config& config, ParameterStore& store) {
         fmt::join(config.freeze, ", "));
 }
 
+void require_freeze_has_effect(const Config& config, const ParameterStore& store) {
+  if (config.lora_rank == 0) return;
+  std::vector<std::string> names;
+  for (const auto& parameter : store.parameters())
+    if (is_adapter(parameter->name())) names.push_back(parameter->name());
+  require_each_matches("freeze", config.freeze, names, "a parameter of an adapter, as `lora_rank` freezes all others");
+}
+
 Config without_adapters(Config config) {
   config.lora_rank = 0;
   config.lora_alpha = 0;

@@ -36,6 +36,9 @@ double adapter_scale(const Config& config);
 /// Error if a pattern matches no parameter, naming the most similar one, or if with `freeze` nothing is left to train
 /// (all are frozen then).
 void freeze_parameters(const Config& config, ParameterStore& store);
+/// For a new run: throws Error if there are adapters and a pattern of `freeze` matches no parameter of them, so that it
+/// has no effect.
+void require_freeze_has_effect(const Config& config, const ParameterStore& store);
 /// The configuration of the same model without adapters.
 Config without_adapters(Config config);
 
