@@ -1,5 +1,6 @@
 // The words of a command line, with zero bytes between them. What they ask for is not done.
 #include <fmt/ranges.h>
+#include <sstream>
 
 #include "tests/fuzz/targets.h"
 #include "train/app/command.h"
@@ -12,14 +13,9 @@ constexpr char kBetween = '\0';  // the only byte that no word can contain
 void read_command_line(const std::string& bytes) {
   constexpr std::size_t kMostBytes = 128 << 10;  // of a word, on Linux
   check(bytes.size() <= kMostBytes, "words: must be at most {} bytes", kMostBytes);
-  std::vector<std::string> words = {""};
-  for (const char byte : bytes) {
-    if (byte == kBetween) {
-      words.emplace_back();
-    } else {
-      words.back() += byte;
-    }
-  }
+  std::vector<std::string> words;
+  std::istringstream rest(bytes);
+  for (std::string word; std::getline(rest, word, kBetween);) words.push_back(word);
   parse_command_line(words);
 }
 

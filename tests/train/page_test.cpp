@@ -65,7 +65,7 @@ TEST_CASE("the page compares losses over the same part of the validation text, a
 TEST_CASE("the losses of a classifier are those of texts, and not of tokens") {
   const std::string script = content("/page.js");
   CHECK(matches(script, R"(title: text\((.*)\), lines: lines)") ==
-        std::set<std::string>{"name === 'loss' && run.task === 'classify' ? 'textLoss' : name"});
+        std::set<std::string>{"name === 'loss' && run.loss_per_text ? 'textLoss' : name"});
   CHECK(matches(script, R"(\btextLoss: (\[[^\]]*\]))") ==
         std::set<std::string>{"['Loss, nats per text', '損失（1 テキストあたりのナット）']"});
 }

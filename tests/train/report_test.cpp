@@ -114,8 +114,9 @@ TEST_CASE("a report of a run whose last checkpoint is damaged is of the newest t
   REQUIRE(contains(said, last));
   REQUIRE(contains(said, "using another checkpoint, that of step 3"));
   REQUIRE(contains(page, "hash of its values"));
-  write_bytes(run.directory.checkpoint_file(3), "damaged");
-  REQUIRE(contains(error_message<CorruptFile>([&] { run.measured(); }), last));
+  const std::string first = run.directory.checkpoint_file(3);
+  write_bytes(first, "damaged");
+  REQUIRE(contains(error_message<CorruptFile>([&] { run.measured(); }), first));
 }
 
 TEST_CASE("a report names the loss on the whole validation text where the others are those of a sample") {

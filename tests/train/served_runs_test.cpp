@@ -22,6 +22,7 @@ TEST_CASE("of the runs that are served, those can generate that predict a next t
     REQUIRE(facts.at("name") == "run");
     REQUIRE(facts.at("kind") == small.config.model);
     REQUIRE(facts.at("task") == small.config.task);
+    REQUIRE(facts.at("loss_per_text") == (small.config.task == "classify"));
     REQUIRE(facts.at("can_generate") == (small.config.task == "next_token"));
     REQUIRE(facts.at("can_look_inside") == (small.config.model != "seq2seq"));
     REQUIRE((facts.at("width") == 8 && facts.at("n_layer") == 2 && facts.at("n_head") == 2));

@@ -68,10 +68,11 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
 /// What `read` makes of the path of a ChosenCheckpoint. Before another one takes the place of one that `read` finds to
 /// be damaged, stderr says so. Throws as ChosenCheckpoint::read() does.
 template <class Read>
-auto read_checkpoint(const std::string& run_or_file, const std::string& choice, const Read& read) {
+auto read_checkpoint(const std::string& run_or_file, const std::string& choice, const Read& read,
+                     Preferred preferred = Preferred::best) {
   std::vector<std::string> notes;
   std::size_t said = 0;
-  return ChosenCheckpoint(run_or_file, choice, notes).read([&](const std::string& path) {
+  return ChosenCheckpoint(run_or_file, choice, notes, preferred).read([&](const std::string& path) {
     for (said = std::min(said, notes.size()); said < notes.size(); ++said) warn(notes[said]);
     return read(path);
   });

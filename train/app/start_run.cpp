@@ -107,7 +107,7 @@ std::unique_ptr<Task> with_known_teachers(Config& config, std::unique_ptr<Task> 
   return own ? std::move(task) : with_teachers(config, std::move(task), RunDirectory(config.out));
 }
 
-// Loads the initial weights of another run, if there are any, and records their hash.
+// Loads the initial weights of another run, if there are any, and records their hash. Adapters only exist beside them.
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
   require_freeze_has_effect(config, trainer.store());
   const std::string hash = weights ? weights->load(trainer.store(), trainer.task()) : "";

@@ -88,6 +88,8 @@ std::vector<std::string> attention_kinds(const LoadedModel& loaded) {
   return {"self"};
 }
 
+bool depends_on_target(const std::string& kind) { return kSourceAttention.row(kind).in_decoder; }
+
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids) {
   check_count("prompt", ids);
   const WeightOptions options = self_attention_options(loaded);

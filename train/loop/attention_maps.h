@@ -34,6 +34,9 @@ Tensor checked_attention_weights(const LoadedModel& loaded, const ObservedAttent
 
 /// The kinds that a model has; the first is the default.
 std::vector<std::string> attention_kinds(const LoadedModel& loaded);
+/// Whether the weights of a kind depend on what a model writes that reads a source: not those of its encoder. Requires:
+/// `kind` is one of the attention_kinds() of such a model.
+bool depends_on_target(const std::string& kind);
 
 /// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers, 38 million of
 /// GPT-2.

@@ -177,28 +177,31 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
-namespace {
-
 // Without a choice: best, else last, else the newest, for when the files of some are missing or damaged. No step twice.
 // A run that was ended between its first checkpoint and the pointer has no `last`.
-std::vector<std::int64_t> steps_to_try(const RunDirectory& run, const std::string& choice) {
+std::vector<std::int64_t> ChosenCheckpoint::candidates() const {
+  const bool best_first = choice_ == "best" || (choice_.empty() && preferred_ == Preferred::best);
   std::vector<std::int64_t> candidates;
   const auto add = [&](std::int64_t step) {
     if (std::ranges::find(candidates, step) == candidates.end()) candidates.push_back(step);
   };
-  if (const auto best = run.best(); best && choice != "last") add(best->step);
-  if (const auto last = run.last(); last && choice != "best") add(*last);
-  if (choice == "best" || (choice == "last" && !candidates.empty())) return candidates;
-  std::vector<std::int64_t> steps = run.checkpoints();
+  if (const auto best = run_.best(); best && best_first) add(best->step);
+  if (const auto last = run_.last(); last && choice_ != "best") add(*last);
+  if (choice_ == "best" || (choice_ == "last" && !candidates.empty())) return candidates;
+  std::vector<std::int64_t> steps = run_.checkpoints();
   std::ranges::reverse(steps);
   std::ranges::for_each(steps, add);
   return candidates;
 }
 
-}  // namespace
-
-ChosenCheckpoint::ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes)
-    : run_(run_or_file), choice_(std::move(choice)), notes_(notes), notes_before_(notes.size()), path_(run_or_file) {
+ChosenCheckpoint::ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes,
+                                   Preferred preferred)
+    : run_(run_or_file),
+      choice_(std::move(choice)),
+      preferred_(preferred),
+      notes_(notes),
+      notes_before_(notes.size()),
+      path_(run_or_file) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
   check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",
@@ -222,7 +225,7 @@ ChosenCheckpoint::ChosenCheckpoint(const std::string& run_or_file, std::string c
 }
 
 void ChosenCheckpoint::list() {
-  steps_ = steps_to_try(run_, choice_);
+  steps_ = candidates();
   at_ = 0;
   if (steps_.empty()) refuse_hugging_face(run_.path());
   check(!steps_.empty(), "{}: contains no checkpoint{}{}", run_.path(), choice_.empty() ? "" : " named ", choice_);
@@ -237,7 +240,7 @@ bool ChosenCheckpoint::use_another(const CorruptFile& error) {
     path_ = run_.checkpoint_file(step);
     return true;
   }
-  if (steps_to_try(run_, choice_) == steps_) return false;
+  if (candidates() == steps_) return false;
   notes_.resize(notes_before_);  // the run goes on, and has deleted what the pointers named a moment ago
   list();
   return true;

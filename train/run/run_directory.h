@@ -84,15 +84,19 @@ class RunDirectory {
 /// cannot be looked up.
 std::string default_run_path(const std::string& first_corpus);
 
+/// Which checkpoint is tried first where no choice is made.
+enum class Preferred : std::uint8_t { best, last };
+
 /// The checkpoint that a verb reads. A .maki file is used as it is. For a run directory it is `choice` ("best", "last"
-/// or a step) or, if that is empty, the best, else the last, else the newest checkpoint; of a run without the pointer
-/// `last`, "last" is the newest.
+/// or a step) or, if that is empty, the best unless the last is preferred, else the last, else the newest checkpoint;
+/// of a run without the pointer `last`, "last" is the newest.
 class ChosenCheckpoint {
  public:
   /// Messages about checkpoints that are missing or damaged are appended to `notes`. Throws Error if there is no such
   /// checkpoint or a choice is given with a file, CheckpointError if it cannot be looked up. Requires: `notes` outlives
   /// this object.
-  ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes);
+  ChosenCheckpoint(const std::string& run_or_file, std::string choice, std::vector<std::string>& notes,
+                   Preferred preferred = Preferred::best);
 
   const std::string& path() const { return path_; }
   /// Whether no other checkpoint may take its place: it is a .maki file or that of a chosen step.
@@ -113,11 +117,13 @@ class ChosenCheckpoint {
   }
 
  private:
+  std::vector<std::int64_t> candidates() const;
   void list();
   bool use_another(const CorruptFile& error);
 
   RunDirectory run_;
   std::string choice_;
+  Preferred preferred_;
   std::vector<std::string>& notes_;
   std::size_t notes_before_;
   std::vector<std::int64_t> steps_;  ///< the candidates, the first to be tried first

@@ -31,32 +31,12 @@ std::vector<std::string> sources_of(const std::string& run) {
   }
 }
 
-CheckpointState state_in(const std::string& path) { return read_state(ContainerReader(path)); }
-
-// Of the last checkpoint or, if that is damaged, of the newest that is not.
-CheckpointState newest_state(const RunDirectory& run) {
-  try {
-    return read_checkpoint(run.path(), "last", state_in);
-  } catch (const CorruptFile& error) {
-    std::vector<std::int64_t> steps = run.checkpoints();
-    std::ranges::reverse(steps);
-    for (const std::int64_t step : steps) {
-      try {
-        CheckpointState state = state_in(run.checkpoint_file(step));
-        warn(fmt::format("{}; using another checkpoint, that of step {}", error.what(), step));
-        return state;
-      } catch (const CorruptFile&) {
-        continue;
-      }
-    }
-    throw;
-  }
-}
-
 MeasuredRun read_measured_run(const std::string& path) {
-  if (!is_directory(path, throw_as<CheckpointError>)) return {path, state_in(choose_checkpoint(path, "")), {}, {}, {}};
+  CheckpointState state = read_checkpoint(
+      path, "", [](const std::string& file) { return read_state(ContainerReader(file)); }, Preferred::last);
+  if (!is_directory(path, throw_as<CheckpointError>)) return {path, std::move(state), {}, {}, {}};
   const RunDirectory run(path);
-  return {path, newest_state(run), read_history(run.metrics_file()), run.best(), sources_of(path)};
+  return {path, std::move(state), read_history(run.metrics_file()), run.best(), sources_of(path)};
 }
 
 }  // namespace

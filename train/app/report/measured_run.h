@@ -19,8 +19,8 @@ struct MeasuredRun {
   std::optional<BestPointer> best;
   std::vector<std::string> sources;  ///< of its text; none if its configuration names none, or cannot be read
 };
-/// Where another checkpoint takes the place of a damaged one, stderr says so. Throws what choose_checkpoint() throws,
-/// and CorruptFile if all are damaged.
+/// Throws what read_checkpoint() throws, which says on stderr where another checkpoint takes the place of a damaged
+/// one.
 std::vector<MeasuredRun> read_measured_runs(const std::vector<std::string>& paths);
 
 /// The share of the validation text that the loss of the best checkpoint covers, if there is one and that is recorded.

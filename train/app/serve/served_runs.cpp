@@ -32,6 +32,7 @@ Json describe(const std::string& name, const RunDirectory& run) {
           {"running", RunLock::is_held(run)},
           {"kind", config.model},
           {"task", rule.name},
+          {"loss_per_text", rule.labels},
           {"can_generate", rule.writes() && !rule.reads_source()},
           {"can_look_inside", can_look_inside(config)},
           {"checkpoints", run.checkpoints()},

@@ -33,14 +33,15 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
   return numbers;
 }
 
-// What the model writes for this source, or the target that was given; none where no decoder is looked at. At most 64
-// tokens, so that a text that does not end leaves the cells of the picture large enough to be seen.
+// What the model writes for this source, or the target that was given; none for weights that do not depend on it. At
+// most 64 tokens, so that a text that does not end leaves the cells of the picture large enough to be seen.
 std::vector<std::int32_t> target_of(const AttendOptions& o, const LoadedModel& loaded, const std::string& kind,
                                     const std::vector<std::int32_t>& source) {
-  if (kind == "encoder") {
+  if (!depends_on_target(kind)) {
     check(!o.target,
-          "attend: --target has no effect on the attention of the encoder, which reads the prompt alone; "
-          "omit it, or choose another --kind");
+          "attend: --target has no effect on the attention of the {}, which reads the prompt alone; omit it, or choose "
+          "another --kind",
+          kind);
     return {};
   }
   if (o.target) {

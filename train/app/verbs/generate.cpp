@@ -90,13 +90,11 @@ void check_apply(const GenerateVerbOptions& o, const std::vector<std::string>& o
         one ? "does" : "do", does, o.reading.run, one ? "it" : "them");
 }
 
-// Throws Error if the option says what happens when a window is full that a model without a limit does not have.
+// Throws Error if --overflow was given for a model whose context window never fills up.
 void check_overflow(const GenerateVerbOptions& o, const LoadedModel& loaded) {
   if (o.command.given_among({"--overflow"}).empty()) return;
   check(loaded.generator().start(1)->capacity() < State::kUnlimitedCapacity,
-        "overflow: has no effect, because the state of {} holds a text of any length, so that no context window gets "
-        "full; omit --overflow",
-        o.reading.run);
+        "overflow: has no effect, because the state of {} holds a text of any length; omit --overflow", o.reading.run);
 }
 
 // A model that reads sources: every line of the prompt is one.

@@ -97,7 +97,7 @@ int plan_for_text(const PlanOptions& o) {
   const Plan plan = chooses_model(config) ? plan_run(std::move(request), corpus,
                                                      fixed_tokenizer(config, o.flags, corpus, given).get(), timer)
                                           : plan_for_data(std::move(request), corpus, given, o.flags, timer);
-  Config checked = plan.config;
+  Config checked = plan.config;  // what `maki train` refuses is not shown
   o.flags.complete(checked);
   print_plan(plan, timer, o.json);
   return 0;

@@ -47,7 +47,7 @@ class Alphabet {
     }
     return characters;
   }
-  // Those of the pieces as they are, if they are normalized; else none.
+  // The characters before normalization; empty without one, as characters() then has the same.
   std::map<char32_t, std::int64_t> written() const { return positive(written_); }
 
  private:

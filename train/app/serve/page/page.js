@@ -334,7 +334,7 @@ function drawWatch() {
   say('connection', text(state !== 'open' ? state : run.running ? 'training' : 'ended'));
   find('facts').replaceChildren(...facts());
   const draw = (name, more) => drawChart(find(name), { across: setting('x'), logAcross: setting('xscale') === 'log',
-    title: text(name === 'loss' && run.task === 'classify' ? 'textLoss' : name), lines: lines(curves[name]), ...more });
+    title: text(name === 'loss' && run.loss_per_text ? 'textLoss' : name), lines: lines(curves[name]), ...more });
   const lines = (curve) => [{ name: 'raw', kind: 'band', points: curve.points },
     { name: 'smooth', points: curve.smoothed(weight) }];
   const losses = [...lines(curves.loss), { name: 'validation', kind: 'dots', points: curves.validation.points }];
