@@ -1,9 +1,12 @@
 // Invalid options, numbers and paths, and too little memory: one clear sentence and the documented exit code.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "data/io/utf8.h"
 #include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
@@ -60,6 +63,21 @@ TEST_CASE("a whole text in place of a verb, an option or an argument is not repe
     const Finished finished = run_maki(arguments);
     REQUIRE(finished.exit_code == 2);
     REQUIRE(finished.err.size() < 500);
+  }
+}
+
+TEST_CASE("a whole text in place of a path is repeated in part, and the message keeps its end") {
+  std::string text;
+  while (text.size() < 60'000) text += "あ";
+  const std::string too_long = std::strerror(ENAMETOOLONG);
+  for (const Arguments& arguments : {Arguments{"train", text}, Arguments{"inspect", text}, Arguments{"report", text},
+                                     Arguments{"train", "@stories:1000", "--out", text}}) {
+    const Finished finished = run_maki(arguments);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code >= 2);
+    REQUIRE(finished.err.size() < 2000);
+    REQUIRE(finished.err.find(too_long) != std::string::npos);
+    REQUIRE_FALSE(maki::invalid_utf8(finished.err));
   }
 }
 

@@ -25,6 +25,11 @@ std::string recorded_by_an_earlier_version(const std::string& target) {
   return arithmetic == kUsual ? "" : std::string(arithmetic);
 }
 
+bool is_target_given() {
+  const char* const given = std::getenv("MAKI_TARGET");
+  return given != nullptr && *given != '\0';
+}
+
 // Each name once, so that the list stays short however often a run changes machines; the newest is the last.
 std::string with_newest(const std::string& all, const std::string& newest) {
   std::string names;
@@ -62,7 +67,7 @@ void begin_arithmetic(Config& config) {
 
 bool use_arithmetic(std::string_view arithmetic, Precision precision) {
   if (arithmetic_here(precision) == arithmetic) return true;
-  if (const char* const given = std::getenv("MAKI_TARGET"); given != nullptr && *given != '\0') return false;
+  if (is_target_given()) return false;
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
     if (arithmetic_here(precision) == arithmetic) return true;
@@ -85,10 +90,12 @@ void keep_arithmetic(Config& config, const std::string& ran_on, bool any) {
                     here, before));
   }
   const std::string best = kernels::target();
+  const std::string lacking = is_target_given() ? fmt::format("the target {} of MAKI_TARGET", best)
+                                                : fmt::format("this machine, with {},", best);
   check(use_arithmetic(before, config.precision),
-        "arithmetic: the steps of this run were computed in {}, which this machine, with {}, does not have: results "
-        "would stay correct but differ in the last bits; to continue in {}, add `any_arithmetic`",
-        before, best, here);
+        "arithmetic: the steps of this run were computed in {}, which {} does not have: results would stay correct but "
+        "differ in the last bits; to continue in {}, add `any_arithmetic`",
+        before, lacking, here);
   say(
       fmt::format("this run continues with {} instead of {}, in the arithmetic of its steps so far; "
                   "--any-arithmetic would take the best",

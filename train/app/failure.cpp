@@ -5,8 +5,10 @@
 #include <new>
 #include <system_error>
 
+#include "autograd/core/check.h"
 #include "autograd/core/storage.h"
 #include "data/io/error.h"
+#include "data/io/utf8.h"
 #include "nn/generate/sampler.h"
 #include "train/app/spelling.h"
 #include "train/loop/team/team.h"
@@ -14,7 +16,16 @@
 namespace maki {
 namespace {
 
-Failure failure(int exit_code, const std::string& sentence) { return {exit_code, spelled(sentence)}; }
+// Without its middle, if a text was given where a path belongs: it would fill the screen. The end says what to do.
+std::string fitting(const std::string& sentence) {
+  constexpr std::size_t kMostBytes = 2000, kEndBytes = 500;
+  if (sentence.size() <= kMostBytes) return sentence;
+  std::size_t end = sentence.size() - kEndBytes;
+  while (end < sentence.size() && is_continuation(sentence[end])) ++end;
+  return truncate_for_message(sentence, kEndBytes) + " …" + sentence.substr(end);
+}
+
+Failure failure(int exit_code, const std::string& sentence) { return {exit_code, fitting(spelled(sentence))}; }
 
 }  // namespace
 
