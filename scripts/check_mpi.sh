@@ -161,11 +161,19 @@ resumes() {
     || { fail "$what: $size ranks went on after step $last to other bytes"; return 1; }
 }
 
+# Waits for a file that the ranks write; false if their launcher ends before.
+appears() {
+  until [ -e "$1" ]; do
+    kill -0 "$launcher" 2>/dev/null || return 1
+    sleep 0.01
+  done
+}
+
 # Sends a signal to one of three ranks at a random moment: disturb SIGNAL NUMBER. That is a time after the start, from
 # before MPI has started to long after the first checkpoint; steps, evaluations and saves are so short that all are met. A
 # rank is stopped only when the run has begun, because MPI itself waits for ever for one that does not start.
 disturb() {
-  local signal=$1 run=$work/run size=3 victim delay other launcher code=0 rank
+  local signal=$1 run=$work/run size=3 victim delay other launcher code=0 rank file
   RANDOM=$(((seed * 7919 + $2 * 12347 + $(kill -l "$signal") * 1663) % 32768))
   : $RANDOM $RANDOM
   victim=$((RANDOM % size)) delay=$((RANDOM % 2000)) other=$((1 + RANDOM % 5))
@@ -174,10 +182,11 @@ disturb() {
   timeout -k 5 $((2 * patience)) "mpirun.$library" -n $size sh -c "$numbered" "$work/process" "$folder/maki" train "$work/text" \
     --out "$run" $steps --rank-timeout 2 --max-steps 1000000 >"$work/log" 2>&1 </dev/null &
   launcher=$!
-  for rank in $(seq 0 $((size - 1))); do
-    while [ ! -e "$work/process-$rank" ]; do sleep 0.01; done
+  local -a expected=("$work"/process-{0,1,2})
+  [ "$signal" != STOP ] || expected+=("$run/checkpoints/last")
+  for file in "${expected[@]}"; do
+    appears "$file" || { fail "$what: the ranks do not begin"; return 1; }
   done
-  while [ "$signal" = STOP ] && [ ! -e "$run/checkpoints/last" ]; do sleep 0.01; done
   sleep "$((delay / 1000)).$(printf %03d $((delay % 1000)))"
   kill -"$signal" "$(<"$work/process-$victim")"
   for rank in $(seq 0 $((size - 1))); do
