@@ -14,7 +14,8 @@ bool Grads::wants(int i) const {
   return tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].wanted();
 }
 
-// The memory for the gradient of input i, and whether to add to it; null if it is not wanted.
+// The memory for the gradient of input i, and whether to add to it; null if it is not wanted. It is added to one that
+// exists by now: that of recompute() may deliver gradients of the same parameter before it opens its input.
 std::pair<void*, bool> Grads::open(int i, DType dtype) {
   if (!wants(i)) return {nullptr, false};
   const Tape::Node& node = tape_.nodes_[node_];
@@ -33,16 +34,17 @@ std::pair<void*, bool> Grads::open(int i, DType dtype) {
       check(!by_rows(i),
             "{}: parameter {} is a table whose gradient is kept by rows, so only embedding_sum() can use it", node.name,
             input.parameter->name());
-      input.parameter->gradient_written() = true;
-      return {input.parameter->gradient_buffer().template data<T>(), delivery.add};
+      const bool add = std::exchange(input.parameter->gradient_written(), true);
+      return {input.parameter->gradient_buffer().template data<T>(), add};
     }
     Tape::Slot& slot = tape_.slots_[static_cast<std::size_t>(input.slot)];
-    if (delivery.add) {
+    const auto add = static_cast<bool>(slot.gradient);
+    if (add) {
       slot.make_unique();
     } else {
       slot.gradient = empty(slot.shape, dtype);
     }
-    return {slot.gradient.template data<T>(), delivery.add};
+    return {slot.gradient.template data<T>(), add};
   });
 }
 

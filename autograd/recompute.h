@@ -9,7 +9,8 @@ namespace maki {
 
 /// f(x). Inside a Recording, nothing that f computes is kept for the backward pass except x: when the pass arrives, f
 /// is computed once more, its gradients are computed and delivered, and its memory is released. Values, gradients and
-/// random numbers have the bits that f(x) has, as long as x has no other use that is recorded after this call.
+/// random numbers have the bits that f(x) has, as long as x has no other use that is recorded after this call or, if it
+/// is a parameter, in f.
 ///
 /// f is called again by backward(), so whatever it refers to must live until then, and it must compute the same. It may
 /// use parameters; an op of f throws Error for any other tensor that was recorded outside of f, unless it is detached.

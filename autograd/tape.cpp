@@ -233,20 +233,15 @@ void Tape::Use::require_unchanged() const {
         read->name());
 }
 
-// Decides for all inputs, before the closure runs, whether their gradients are written, added or collected in scratch.
-// The result then does not depend on the order in which the closure delivers them.
+// Decides for all inputs, before the closure runs, whether their gradients are collected in scratch, so that no more
+// than one of a tensor is not. The result then does not depend on the order in which the closure delivers them.
 void Tape::settle(const Node& node) {
   deliveries_.clear();
   const std::span<const Input> inputs(inputs_.data() + node.first_input, node.inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
-    Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
+    Delivery delivery{.repeat = false, .delivered = !input.wanted(), .scratch = {}};
     input.require_unchanged();
-    if (input.parameter != nullptr) {
-      delivery.add = input.parameter->gradient_written();
-    } else if (input.slot >= 0) {
-      delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
-    }
     for (std::size_t j = 0; j < i && input.wanted(); ++j) {
       if (inputs[j].slot == input.slot && inputs[j].parameter == input.parameter) delivery.repeat = true;
     }

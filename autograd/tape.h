@@ -52,8 +52,7 @@ class Grads {
   /// Whether a gradient of input i is wanted.
   bool wants(int i) const;
   /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must
-  /// then write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure
-  /// ran.
+  /// then write (or, if `add` is set, add to) every element.
   template <class T>
   Sink<T> in(int i) {
     const auto [data, add] = open(i, dtype_of<T>());
@@ -189,7 +188,6 @@ class Tape {
   // The state of one input of a node while its closure runs.
   struct Delivery {
     bool repeat;  // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
-    bool add;     // a gradient exists already
     bool delivered;  // or not wanted
     Tensor scratch;
   };

@@ -106,6 +106,19 @@ TEST_CASE("gradients through recompute are those of differences, also where one 
   }
 }
 
+TEST_CASE("a parameter that is the input of recompute() and used inside has the gradients of both") {
+  ParameterStore store(DType::float64);
+  const Parameter& w = store.add("w", {3, 3}, init::normal(1));
+  store.seal(1);
+  const auto product = [&](const Tensor& x) { return matmul(x, w); };
+  const bool nested = GENERATE(false, true);
+  const auto loss = [&] {
+    return nested ? recompute(w, [&](const Tensor& x) { return add(recompute(w, product), x); })
+                  : recompute(w, product);
+  };
+  REQUIRE(gradcheck(store, loss).front().passed(1e-9));
+}
+
 TEST_CASE("a step keeps the inputs of recomputed parts alone") {
   const std::vector<std::int32_t> ids(8192, 1);
   const auto kept = [&](unsigned recomputed) {
