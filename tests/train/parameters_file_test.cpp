@@ -1,6 +1,9 @@
 // Parameters and optimizers in a file: two lines for any store and any optimizer, including those of a user.
 #include "train/run/parameters_file.h"
 
+#include <limits>
+#include <utility>
+
 #include "data/io/error.h"
 #include "tests/files.h"
 #include "tests/optim/matrix_and_vector_optimizer.h"
@@ -166,6 +169,33 @@ TEST_CASE("moments of a user's optimizer are checked as it declares them") {
   damaged[damaged.size() - 100] = static_cast<char>(damaged[damaged.size() - 100] ^ 1);
   write_bytes(folder / "damaged.maki", damaged);
   REQUIRE_FALSE(loading_says(folder / "damaged.maki").empty());
+}
+
+TEST_CASE("numbers that could not be loaded are not saved, so the file that exists stays") {
+  const TemporaryFolder folder;
+  const std::string path = saved(folder), before = read_bytes(path);
+  ParameterStore store;
+  fill(store);
+  MatrixAndVectorOptimizer optimizer(store);
+  const auto refused = [&](float& number, float bad, const std::string& sentence) {
+    const float good = std::exchange(number, bad);
+    INFO(sentence);
+    REQUIRE(contains(error_message<DivergedError>([&] { save_parameters(path, store, optimizer); }), sentence));
+    REQUIRE(read_bytes(path) == before);
+    number = good;
+  };
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+  refused(store.values().data<float>()[0], kNaN, "section values would contain a number that is not finite");
+  refused(store.values().data<float>()[0], -kInfinity, "section values would contain a number that is not finite");
+  std::vector<Moment>& moments = optimizer.moments();
+  const auto first_of = [&](std::size_t i) -> float& { return moments[i].values.data<float>()[0]; };
+  refused(first_of(0), kInfinity, "section exp_avg would contain a number that is not finite");
+  refused(first_of(1), -1, "section row_norm would contain a number that is negative or not finite");
+  first_of(0) = -1;
+  save_parameters(path, store, optimizer);
+  load_parameters(path, store, optimizer);
+  store.values().data<float>()[0] = kNaN;
+  REQUIRE_THROWS_AS(save_parameters(path, store), DivergedError);
 }
 
 TEST_CASE("an optimizer of another store, and a moment with the name of another section, are rejected") {

@@ -20,7 +20,7 @@ constexpr std::size_t kTensorAlignment = 64;  // bytes, as in a ParameterStore a
 // 0.5 ms. Adding 1 to the exponent of an infinity or NaN carries into the sign bit. A negative number keeps its sign
 // bit when 1 is subtracted from its bits; −0 does not.
 template <class T>
-bool numbers_are_valid(Bytes piece, bool may_be_negative) {
+bool bits_are_valid(Bytes piece, bool may_be_negative) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
   constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1), kExponentUnit = kSign - kInfinity;
@@ -35,6 +35,13 @@ bool numbers_are_valid(Bytes piece, bool may_be_negative) {
 }
 
 }  // namespace
+
+bool numbers_are_valid(Bytes numbers, DType dtype, bool may_be_negative) {
+  return dispatch(dtype, [&]<class T>() { return bits_are_valid<T>(numbers, may_be_negative); });
+}
+const char* invalid_number(bool may_be_negative) {
+  return may_be_negative ? "a number that is not finite" : "a number that is negative or not finite";
+}
 
 NumberCheck::NumberCheck(const ContainerReader& file, DType dtype)
     : file_(file), section_("values"), dtype_(dtype), may_be_negative_(true) {
@@ -56,9 +63,8 @@ void NumberCheck::add_gap(const std::string& tensor, std::int64_t end) {
 }
 
 void NumberCheck::add(Bytes piece) {
-  check<CorruptFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_valid<T>(piece, may_be_negative_); }),
-                     "{}: section {} contains {}", file_.path(), section_,
-                     may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
+  check<CorruptFile>(numbers_are_valid(piece, dtype_, may_be_negative_), "{}: section {} contains {}", file_.path(),
+                     section_, invalid_number(may_be_negative_));
   for (const Gap& gap : gaps_) {
     const std::size_t begin = std::max(gap.begin, at_), end = std::min(gap.end, at_ + piece.size());
     if (begin >= end) continue;

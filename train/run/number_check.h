@@ -10,6 +10,12 @@
 
 namespace maki {
 
+/// Whether all numbers of a flat section are finite and, unless they may be negative, none is. Requires: a whole number
+/// of numbers.
+bool numbers_are_valid(Bytes numbers, DType dtype, bool may_be_negative);
+/// What a section contains for which that is false, for messages.
+const char* invalid_number(bool may_be_negative);
+
 /// Checks a flat section that comes in pieces: all numbers are finite, and moments that cannot be negative are not. The
 /// padding between tensors is zero, as in a new store, so that no data can hide there and the next checkpoint is
 /// canonical.

@@ -9,6 +9,7 @@
 #include "data/io/error.h"
 #include "train/run/checkpoint.h"
 #include "train/run/container.h"
+#include "train/run/number_check.h"
 
 namespace maki {
 namespace {
@@ -18,6 +19,13 @@ struct StoreRecord {
   std::int64_t number_size = 0, steps = 0;
 };
 
+// A file that cannot be loaded must not take the place of one that can.
+void require_loadable(const std::string& path, const ContainerSection& section, DType dtype, bool may_be_negative) {
+  check<DivergedError>(numbers_are_valid(section.bytes, dtype, may_be_negative),
+                       "{}: section {} would contain {}, and could not be loaded; nothing was written", path,
+                       section.name, invalid_number(may_be_negative));
+}
+
 void save(const std::string& path, const ParameterStore& store, const Optimizer* optimizer, FileSystem& fs) {
   check(optimizer == nullptr || &optimizer->store() == &store,
         "{}: the optimizer must belong to the store that is saved; it belongs to another one", path);
@@ -26,7 +34,10 @@ void save(const std::string& path, const ParameterStore& store, const Optimizer*
       StoreRecord{.number_size = size_of(store.dtype()), .steps = optimizer == nullptr ? 0 : optimizer->steps()}};
   std::vector<ContainerSection> sections = {{"store", std::as_bytes(std::span(record))},
                                             {"tensors", text_bytes(tensors)}};
-  std::ranges::move(number_sections(store, optimizer), std::back_inserter(sections));
+  std::vector<ContainerSection> numbers = number_sections(store, optimizer);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    require_loadable(path, numbers[i], store.dtype(), i == 0 || optimizer->moments()[i - 1].may_be_negative);
+  std::ranges::move(numbers, std::back_inserter(sections));
   std::set<std::string> names;
   for (const ContainerSection& section : sections) {
     check<CheckpointError>(names.insert(section.name).second,

@@ -19,7 +19,9 @@ namespace maki {
 /// Writes all parameters, and the moments and steps of the optimizer. The file is replaced atomically: at any time,
 /// either the old or the new file exists. The same state gives the same bytes. Throws CheckpointError if the
 /// file cannot be written or a name does not fit (of parameters: printable ASCII, at most 127 bytes; of moments: at
-/// most 31, and no section of that name); Error if the store is not sealed or the optimizer belongs to another one.
+/// most 31, and no section of that name); Error if the store is not sealed or the optimizer belongs to another one;
+/// and DivergedError, without writing, for numbers that load_parameters() refuses: those that are not finite, and
+/// moments that are negative although they may not be.
 void save_parameters(const std::string& path, const ParameterStore& store, const Optimizer& optimizer,
                      FileSystem& fs = posix_file_system());
 void save_parameters(const std::string& path, const ParameterStore& store, FileSystem& fs = posix_file_system());
