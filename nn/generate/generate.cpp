@@ -91,6 +91,7 @@ void generate_batch(const Generator& model, std::span<const TextStart> texts, co
                     const std::function<void(std::size_t, const Generated&)>& ended, const StopRequest& interrupt) {
   check(std::ranges::none_of(texts, [](const TextStart& text) { return text.prompt.empty(); }),
         "generate: the prompt must have at least one token");
+  check(options.max_tokens >= 0, "generate: max_tokens must be at least 0; got {}", options.max_tokens);
   if (texts.empty()) return;
   std::vector<GenerationBatch::Text> rows;
   for (const TextStart& text : texts) rows.push_back({text.prompt, text.sample, options.max_tokens, options.sampling});

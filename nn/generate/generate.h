@@ -35,9 +35,9 @@ struct Generated {
 /// Draws tokens that continue `prompt`. If the prompt is longer than the context, the model reads only its end, and
 /// only this end counts for penalties. Each token is passed to `use` as soon as it is drawn; generation stops when
 /// `use` returns false. The tokens are a function of the model, the prompt, the options and `sample`, which selects one
-/// of the random streams of the seed in the options. Throws Error for an empty prompt, for options that Sampler
-/// refuses, for ids outside the vocabulary, for a model that needs a source and inside a Recording; BadLogitsError if
-/// the logits give no distribution; and whatever `use` and `watch` throw.
+/// of the random streams of the seed in the options. Throws Error for an empty prompt, for a negative number of tokens,
+/// for options that Sampler refuses, for ids outside the vocabulary, for a model that needs a source and inside a
+/// Recording; BadLogitsError if the logits give no distribution; and whatever `use` and `watch` throw.
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    std::uint64_t sample, const std::function<bool(std::int32_t token)>& use);
 
@@ -69,7 +69,8 @@ class GenerationBatch {
   /// the bits of a single pass; and the same for any number of texts, so that they are those of one text alone.
   static constexpr std::int64_t kMaxReadTokens = 512;
 
-  /// Throws as generate() does. Requires: there is a text; the model outlives the batch.
+  /// Throws as generate() does. Requires: there is a text, and max_tokens of each is at least 1; the model outlives the
+  /// batch.
   GenerationBatch(const Generator& model, std::span<const Text> texts, bool slide_context = true);
 
   bool running() const { return !rows_.empty(); }

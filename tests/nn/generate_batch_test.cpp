@@ -165,13 +165,15 @@ TEST_CASE("texts of a recurrent state generated together are the same if their p
   }
 }
 
-TEST_CASE("a batch without texts or tokens ends at once, and an empty prompt is refused") {
+TEST_CASE("a batch without texts or tokens ends at once; an empty prompt and fewer tokens than none are refused") {
   ParameterStore store(DType::float32);
   const GptModel model(Scope(store), kSmall);
   store.seal(1);
   REQUIRE(together(model, {}, {}).empty());
   for (const Text& text : together(model, kRagged, {.max_tokens = 0, .sampling = {}})) REQUIRE(text == Text{});
   REQUIRE_THROWS_WITH(together(model, {{1}, {}}, {}), ContainsSubstring("at least one token"));
+  REQUIRE_THROWS_WITH(together(model, kRagged, {.max_tokens = -1, .sampling = {}}),
+                      ContainsSubstring("max_tokens must be at least 0; got -1"));
   REQUIRE_THROWS_WITH(GenerationBatch(model, std::vector<GenerationBatch::Text>{{.prompt = {}}}),
                       ContainsSubstring("at least one token"));
 }
