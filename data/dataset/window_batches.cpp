@@ -131,6 +131,9 @@ std::int64_t TrainBatches::tokens_of(std::int64_t first, std::int64_t last) cons
 
 std::int64_t TrainBatches::fill(std::int64_t step, std::int64_t micro, std::span<std::int32_t> ids,
                                 std::span<std::int32_t> targets) const {
+  check(step >= 0 && micro >= 0 && micro < grad_accum_,
+        "batches: the step must not be negative, and the micro-batch must be in [0, {}); got {} and {}", grad_accum_,
+        step, micro);
   check_room(batch_size_ * block_size_, ids, targets);
   const auto length = static_cast<std::size_t>(block_size_);
   std::int64_t total = 0;

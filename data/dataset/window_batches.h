@@ -49,7 +49,8 @@ class TrainBatches {
                std::shared_ptr<const DocumentSequences> documents = nullptr);
 
   /// Fills both spans, of batch_size · block_size elements each, and returns the number of targets among them. Throws
-  /// Error if a span has another size, and CorpusError for an id of a damaged token file (TokenSpan).
+  /// Error for a negative step, for a micro-batch outside [0, grad_accum) and if a span has another size, and
+  /// CorpusError for an id of a damaged token file (TokenSpan).
   std::int64_t fill(std::int64_t step, std::int64_t micro, std::span<std::int32_t> ids,
                     std::span<std::int32_t> targets) const;
   /// Tokens in the micro-batches of one step, with padding. All of them have targets, except the last tokens of pieces

@@ -208,7 +208,8 @@ TEST_CASE("filling allocates nothing") {
   REQUIRE(before > 0);  // the counter works
 }
 
-TEST_CASE("batches reject texts that are too short and buffers of the wrong size") {
+TEST_CASE(
+    "batches reject texts that are too short, numbers of batches that do not exist and buffers of the wrong size") {
   const std::vector<std::int32_t> tokens = random_tokens(20);
   const std::span<const std::int32_t> all = tokens;
   require_refused([&] { TrainBatches(all.first(8), 1, 8, 1, 1); }, {"9", "got 8"});
@@ -222,6 +223,9 @@ TEST_CASE("batches reject texts that are too short and buffers of the wrong size
   const TrainBatches train(all, 2, 8, 1, 1);
   REQUIRE_THROWS_AS(train.fill(0, 0, small.ids, right.targets), Error);
   REQUIRE_THROWS_AS(train.fill(0, 0, right.ids, small.targets), Error);
+  REQUIRE_THROWS_AS(train.fill(-1, 0, right.ids, right.targets), Error);
+  REQUIRE_THROWS_AS(train.fill(0, -1, right.ids, right.targets), Error);
+  REQUIRE_THROWS_AS(train.fill(0, 1, right.ids, right.targets), Error);
   const EvalBatches eval(all, 2, 8);
   REQUIRE(eval.count() == 2);
   REQUIRE_THROWS_AS(eval.fill(0, small.ids, small.targets), Error);
