@@ -111,6 +111,7 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init
   check(!sealed(), "parameters: no parameter can be added to a sealed store; got {}", name);
   check(!name.empty(), "parameters: a name must not be empty");
   check(!by_name_.contains(name), "parameters: names must be unique; got {} twice", name);
+  check(static_cast<bool>(init), "parameters: parameter {} needs an initializer; got an empty function", name);
   check(matrices == 0 || (matrices > 0 && shape.rank() == 2 && shape[0] % matrices == 0),
         "parameters: stacked matrices must divide the rows of a shape with two axes; got {} of {} in parameter {}",
         matrices, shape, name);
@@ -124,6 +125,8 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init
 }
 
 void ParameterStore::freeze(Parameter& parameter) {
+  check(&parameter.store_ == this, "parameters: parameter {} belongs to another store, which must freeze it",
+        parameter.name_);
   check(!sealed(), "parameters: parameter {} cannot be frozen after seal(); freeze it before", parameter.name_);
   parameter.group_ = ParamGroup::frozen;
 }

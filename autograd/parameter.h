@@ -142,12 +142,12 @@ class ParameterStore {
 
   /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
   /// dimensions are put in ParamGroup::decay, others in ParamGroup::no_decay. For `matrices` see Parameter::matrices().
-  /// Throws Error if the name is empty or taken, if the store is sealed, unless `matrices` is 0 or divides the rows of
-  /// a shape with two axes, and unless a parameter of ParamGroup::rows has two axes.
+  /// Throws Error if the name is empty or taken, if `init` is empty, if the store is sealed, unless `matrices` is 0 or
+  /// divides the rows of a shape with two axes, and unless a parameter of ParamGroup::rows has two axes.
   Parameter& add(const std::string& name, const Shape& shape, Initializer init,
                  std::optional<ParamGroup> group = std::nullopt, std::int64_t matrices = 0);
   /// Puts a parameter of this store in ParamGroup::frozen; its initial value stays what it would have been. Throws
-  /// Error if the store is sealed. Call before assign_offsets().
+  /// Error for one of another store and if the store is sealed. Call before assign_offsets().
   void freeze(Parameter& parameter);
   /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.

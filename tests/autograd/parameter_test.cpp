@@ -37,11 +37,16 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   REQUIRE_THROWS_WITH(store.freeze(a), ContainsSubstring("parameter a cannot be frozen after seal()"));
 }
 
-TEST_CASE("a store rejects parameters without a name, with a name in use, and after it is sealed") {
+TEST_CASE("a store rejects parameters without a name or initializer, with a name in use, and after it is sealed") {
   ParameterStore store;
   store.add("a", {1}, init::constant(0));
   REQUIRE_THROWS_WITH(store.add("a", {1}, init::constant(0)), ContainsSubstring("a twice"));
   REQUIRE_THROWS_AS(store.add("", {1}, init::constant(0)), Error);
+  REQUIRE_THROWS_WITH(store.add("b", {1}, {}), ContainsSubstring("parameter b needs an initializer"));
+  ParameterStore other;
+  Parameter& elsewhere = other.add("elsewhere", {1}, init::constant(0));
+  REQUIRE_THROWS_WITH(store.freeze(elsewhere), ContainsSubstring("elsewhere belongs to another store"));
+  REQUIRE(elsewhere.trainable());
   store.seal();
   REQUIRE_THROWS_AS(store.add("b", {1}, init::constant(0)), Error);
   REQUIRE_THROWS_AS(store.seal(), Error);
