@@ -163,7 +163,7 @@ std::vector<std::vector<Hypothesis>> beam_search(const Generator& model, State& 
   std::vector<Search> searches(static_cast<std::size_t>(state.batch()));
   for (Search& search : searches) search.live.resize(1);
   // Twice as many candidates as hypotheses go on, because up to half of them may be ends.
-  const auto count = static_cast<std::size_t>(2 * options.beam_size);
+  const std::size_t count = 2 * static_cast<std::size_t>(options.beam_size);
   Tensor unread = prompt;
   for (std::int64_t step = 1; unread; ++step) {
     const Tensor logits = model.next_logits(unread, state);
