@@ -143,3 +143,15 @@ TEST_CASE("what llm.c cannot express is not exported to it") {
   REQUIRE_THAT(error_message<Error>([&] { export_model(llama, "llm.c", {.out = folder / "x"}); }),
                ContainsSubstring("llm.c needs norm = layer; the model has rms; `format` safetensors writes any model"));
 }
+
+TEST_CASE("a width of the feed-forward layers that is four times n_embd is exported to llm.c, however it was given") {
+  const TemporaryFolder folder;
+  LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));
+  export_model(loaded, "llm.c", {.out = folder / "default.bin"});
+  loaded.state.config.ffn_width = 4 * loaded.state.config.n_embd;
+  export_model(loaded, "llm.c", {.out = folder / "given.bin"});
+  REQUIRE(read_bytes(folder / "given.bin") == read_bytes(folder / "default.bin"));
+  loaded.state.config.ffn_width += 1;
+  REQUIRE_THAT(error_message<Error>([&] { export_model(loaded, "llm.c", {.out = folder / "x"}); }),
+               ContainsSubstring("needs ffn_width = 0, that is 4 n_embd; the model has"));
+}

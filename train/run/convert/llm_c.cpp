@@ -115,8 +115,8 @@ Exported write_llm_c(const LoadedModel& model, const ExportOptions& options, Fil
   require_gpt2(config, target);
   require_gelu_tanh(config.activation, options, target);
   check(config.tie_weights, "export: {} needs tie_weights = true; the model has false", target);
-  check(config.ffn_width == 0, "export: {} needs ffn_width = 0, that is 4 n_embd; the model has {}", target,
-        config.ffn_width);
+  check(config.hidden_width() == 4 * config.n_embd,
+        "export: {} needs ffn_width = 0, that is 4 n_embd; the model has {}", target, config.ffn_width);
   check(config.norm_epsilon == kNormEpsilon, "export: {} needs norm_epsilon = {}; the model has {}", target,
         kNormEpsilon, config.norm_epsilon);
   const std::int64_t vocab = model.state.vocab_size,
