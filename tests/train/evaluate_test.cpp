@@ -81,6 +81,35 @@ TEST_CASE("the mean loss equals the plain sum, also with a short last window and
   }
 }
 
+TEST_CASE("a text that fits into one window takes the time of its tokens, not that of the context") {
+  Config config = small_config();
+  config.block_size = 64;
+  const std::string text = seeded_text(400, "abcdefg \n");
+  const Dataset data = dataset_of(text, config);
+  TextTrainer trainer(config, data);
+  struct Row {
+    std::size_t tokens;
+    Shape shape;  // of the first batch
+  };
+  for (const auto& [tokens, shape] :
+       {Row{2, {1, 1}}, Row{5, {1, 4}}, Row{64, {1, 63}}, Row{65, {1, 64}}, Row{66, {2, 64}}}) {
+    INFO(tokens << " tokens");
+    auto part = std::make_shared<Dataset>();
+    part->tokenizer = data.tokenizer;
+    part->val = encode_pieces(*data.tokenizer, {std::string_view(text).substr(0, tokens)});
+    for (const std::int64_t stride : {0, 64}) {  // 64: more than a short text has
+      const LanguageModelTask task(config, part, {.stride = stride});
+      Batch batch;
+      task.fill_eval(Part::val, 0, batch);
+      REQUIRE(batch.ids.shape() == shape);
+      REQUIRE(batch.targets.shape() == shape);
+      const auto loss = mean_loss(trainer.model(), task, Part::val, 0, {});
+      REQUIRE(loss->targets == static_cast<std::int64_t>(tokens) - 1);
+      REQUIRE(loss->mean == Approx(mean_of_windows(gpt_of(trainer.model()), part->val.ids(), 64)).epsilon(1e-12));
+    }
+  }
+}
+
 TEST_CASE("with a stride the mean loss is that of predicting every token from its overlapping window") {
   const Config config = small_config();
   const std::string text = seeded_text(400, "abcdefg \n");

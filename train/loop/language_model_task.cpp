@@ -1,5 +1,6 @@
 #include "train/loop/language_model_task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
@@ -75,11 +76,20 @@ void LanguageModelTask::order_windows(RowOrder order) {
     documents_ = documents(dataset_->train, 0);
     train_.emplace(dataset_->train, c.batch_size, c.block_size, c.grad_accum, static_cast<std::uint64_t>(c.seed), order,
                    documents_);
-    eval_train_.emplace(dataset_->train, c.batch_size, c.block_size, order, 0, documents_);
+    eval_train_.emplace(dataset_->train, c.batch_size, eval_width(Part::train), order, 0, documents_);
   }
   if (dataset_->val.empty()) return;
-  eval_val_.emplace(dataset_->val, c.batch_size, c.block_size, order, text_.stride,
+  const std::int64_t width = eval_width(Part::val);
+  eval_val_.emplace(dataset_->val, c.batch_size, width, order, std::min(text_.stride, width),
                     documents(dataset_->val, text_.stride));
+}
+
+// The tokens of a row. A text that fits into one window, as few texts of a run do but many that `maki eval` reads, is
+// not padded: attention takes a time that grows with the square of a context, which imported models have by the
+// hundred thousand.
+std::int64_t LanguageModelTask::eval_width(Part part) const {
+  const auto targets = static_cast<std::int64_t>((part == Part::train ? dataset_->train : dataset_->val).size()) - 1;
+  return config_.respect_documents ? config_.block_size : std::clamp<std::int64_t>(targets, 1, config_.block_size);
 }
 
 void LanguageModelTask::count_ngrams() {
@@ -107,7 +117,7 @@ void LanguageModelTask::set_priors(Batch& batch, TokenSpan text, std::span<const
   std::vector<std::int64_t> inside;
   for (const std::int64_t start : starts) inside.push_back(start % static_cast<std::int64_t>(text.size()));
   const auto of_windows = [&](const CountedPrior& prior, const HeldOutCounts* counts) {
-    return prior_of_windows(prior.counts(), text, inside, config_.block_size, counts);
+    return prior_of_windows(prior.counts(), text, inside, batch.ids.shape()[1], counts);
   };
   if (prior_) batch.prior = of_windows(*prior_, held_out && held_out_ ? &*held_out_ : nullptr);
   batch.other_priors.clear();
@@ -134,7 +144,7 @@ std::int64_t LanguageModelTask::eval_batches(Part part) const {
 
 void LanguageModelTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
   const EvalBatches& batches = (part == Part::train ? eval_train_ : eval_val_).value();
-  ensure_shape(batch, {batches.rows(i), config_.block_size});
+  ensure_shape(batch, {batches.rows(i), eval_width(part)});
   batch.target_count = batches.fill(i, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
   if (!prior_ && other_priors_.empty()) return;
   std::vector<std::int64_t> starts;

@@ -66,6 +66,7 @@ class LanguageModelTask final : public Task {
 
  private:
   void order_windows(RowOrder order);
+  std::int64_t eval_width(Part part) const;
   void count_ngrams();
   void set_priors(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts, bool held_out) const;
 

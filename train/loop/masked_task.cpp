@@ -77,7 +77,7 @@ std::int64_t MaskedTask::targets(std::int64_t) const {
 void MaskedTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
   windows_.fill_eval(part, i, batch);
   // The windows cover every token but the last, and the last window may be shorter than the others.
-  const std::int64_t rows = batch.ids.shape()[0], length = config_.block_size, first = i * config_.batch_size;
+  const std::int64_t rows = batch.ids.shape()[0], length = batch.ids.shape()[1], first = i * config_.batch_size;
   const auto covered = static_cast<std::int64_t>((part == Part::train ? dataset_->train : dataset_->val).size()) - 1;
   batch.source_mask = Tensor();
   batch.target_count = 0;
