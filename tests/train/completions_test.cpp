@@ -87,6 +87,8 @@ TEST_CASE("what is no request for completions is refused with the name of the fi
       {R"(,"logprobs":101)", "logprobs: must be"},
       {R"(,"logprobs":true)", "logprobs: must be"},
       {R"(,"echo":1)", "echo: must be true or false"},
+      {R"(,"stream_options":{"include_usage":true})", "stream_options: have an effect only with \"stream\": true"},
+      {R"(,"stream":false,"stream_options":{})", "stream_options: have an effect only with"},
       {R"(,"suffix":"x")", "suffix: is no field"},
       {R"(,"n":128,"max_tokens":100000)", "max_tokens: texts"}};
   for (const auto& [fields, message] : refused) {

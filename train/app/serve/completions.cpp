@@ -94,7 +94,10 @@ CompletionRequest parse_completion(std::string_view text, std::uint64_t seed) {
   if (alternatives >= 0) request.text.log_probabilities = alternatives;
   request.echo = body.flag("echo");
   request.stream = body.flag("stream");
-  if (const Json* const options = body.find("stream_options")) request.include_usage = asks_for_usage(*options);
+  if (const Json* const options = body.find("stream_options")) {
+    request.include_usage = asks_for_usage(*options);
+    check(request.stream, "stream_options: have an effect only with \"stream\": true; add it, or omit stream_options");
+  }
   body.find("user");  // which has no effect
   body.require_no_others();
   check_answer_size(request, /*prompt_tokens=*/0);
