@@ -97,6 +97,27 @@ TEST_CASE("patterns of freeze that make no sense are refused before a run exists
   require_refused(run_maki({"generate", forged}), 4, {"forged.maki: freeze: every pattern must match", "wte.weight"});
 }
 
+TEST_CASE("a run begins with the weights of another in a shorter or longer context, unless its positions are learned") {
+  const Tuning base;
+  require_refused(base.tuned("no", {"--block-size", "8", "--max-steps", "1"}), 2,
+                  {"block_size: must be 16 to start with the weights of"});
+  REQUIRE_FALSE(std::filesystem::exists(base.folder / "no"));
+  const std::string rotary = base.folder / "rotary";
+  require_ok(
+      run_maki(Arguments{"train", base.text, "--out", rotary, "--positions", "rotary", "--max-steps", "5"} + kSmall));
+  for (const char* const context : {"8", "32"}) {
+    const std::string name = std::string("in-") + context, run = base.folder / name;
+    require_ok(run_maki({"train", base.text, "--init-from", rotary, "--block-size", context, "--max-steps", "2",
+                         "--out", run, "--checkpoint-interval", "1"}));
+    REQUIRE(inspected(run).at("config").at("block_size") == std::stoi(context));
+    REQUIRE(bytes_of(checkpoint(run, 0), "h.1.attn.c_attn.weight") ==
+            bytes_of(checkpoint(rotary, 5), "h.1.attn.c_attn.weight"));
+    const std::string last = read_text(checkpoint(run, 2));
+    require_ok(run_maki({"train", "--resume", run, "--checkpoint", "1"}));
+    REQUIRE(read_text(checkpoint(run, 2)) == last);
+  }
+}
+
 TEST_CASE("adapters are trained on top of a run, whose weights keep their bits, and are resumed exactly") {
   const Tuning base;
   const std::string first = checkpoint(base.path, 30);

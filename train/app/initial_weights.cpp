@@ -29,6 +29,9 @@ Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<s
   for (const std::string& name : model_field_names()) {
     const bool of_adapters = name.starts_with("lora_");
     if (of_adapters && adds_adapters) continue;
+    // Of all weights, those of learned positions alone depend on the context. That of an imported Llama may be longer
+    // than any text to train on.
+    if (name == "block_size" && state_.config.positions != Positions::learned) continue;
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
     check(given == there,
