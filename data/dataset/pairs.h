@@ -89,8 +89,8 @@ struct PairOptions {
   std::int64_t max_tokens = 0;     ///< of a source or of a target; must be set, as 0 refuses every pair
   std::string tokenizer = "char";  ///< the kind of the tokenizers
   TokenizerOptions tokenizer_options = {};
-  bool shared_vocabulary = false;    ///< one tokenizer for both sides
-  Unknown unknown = Unknown::error;  ///< what to do with characters that an existing vocabulary lacks
+  bool shared_vocabulary = false;     ///< one tokenizer for both sides
+  Unknown unknown = Unknown::refuse;  ///< what to do with characters that an existing vocabulary lacks
   /// Existing ones; null: new ones, learned from the training pairs, or with validate_all from all.
   PairTokenizers tokenizers = {};
 };

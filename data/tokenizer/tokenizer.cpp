@@ -92,7 +92,8 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
   }
   if (characters.size() > kMaxListedCharacters)
     list += fmt::format(" and {} more", characters.size() - kMaxListedCharacters);
-  return fmt::format("tokenizer: the vocabulary of {} tokens lacks these characters: {}", vocab_size, list);
+  return fmt::format("tokenizer: the vocabulary of {} tokens lacks these characters: {}; leave them out", vocab_size,
+                     list);
 }
 
 std::vector<std::string> tokenizer_names() { return kTokenizerKinds.names(); }

@@ -91,7 +91,7 @@ KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> p
     for (const auto& [c, count] : tokenizer.unknown(piece)) unknown[c] += count;
   }
   if (unknown.empty()) return known;
-  check<CorpusError>(policy != Unknown::error && policy != Unknown::refuse, "{}; leave them out{}",
+  check<CorpusError>(policy != Unknown::error && policy != Unknown::refuse, "{}{}",
                      unknown_sentence(tokenizer.vocab_size(), unknown),
                      policy == Unknown::refuse ? "" : " with `unknown` skip, or replace them with `unknown` replace");
   if (policy == Unknown::replace) known.replacement = replacement_in(tokenizer);

@@ -223,6 +223,9 @@ TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and 
   REQUIRE(data.tokenizers.target == options.tokenizers.target);
   require_refused([&] { make_pair_dataset(other, options); }, {"pair 2, target: ", "q (U+0071)"});
   require_refused([&] { make_pair_dataset(source, options); }, {"pair 1, source: ", "x (U+0078)"});
+  // Nobody who trains can choose another policy.
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_pair_dataset(other, options); }),
+               Catch::Matchers::EndsWith("q (U+0071); leave them out"));
 }
 
 TEST_CASE("characters that a vocabulary lacks are left out or replaced on request, and counted") {

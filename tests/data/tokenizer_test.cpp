@@ -148,7 +148,7 @@ TEST_CASE("characters that the vocabulary lacks are named, invisible ones by num
   require_refused([&] { tokenizer.encode("0123456789AB"); }, {"0 (U+0030)", ", B (U+0042)"});
   require_refused([&] { tokenizer.encode("0123456789ABCDE"); }, {"B (U+0042) and 3 more"});
   require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); },
-                  {"these characters: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
+                  {"these characters: 猫 (U+732B) 5 times, x (U+0078) 4 times; leave them out"});
   require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
   require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
   require_refused([&] { tokenizer.bytes(-1); }, {"-1"});

@@ -196,7 +196,7 @@ TEST_CASE("characters that a given tokenizer lacks are named, and no file remain
   // As for a text in memory, the most frequent first.
   const std::string often = folder.write("often", "猫a犬b犬a猫b犬");
   REQUIRE_THAT(error_message<CorpusError>([&] { prepare({often}, folder / "t", options); }),
-               ContainsSubstring("lacks these characters: 犬 (U+72AC) 3 times, 猫 (U+732B) 2 times"));
+               ContainsSubstring("lacks these characters: 犬 (U+72AC) 3 times, 猫 (U+732B) 2 times; leave them out"));
   std::filesystem::remove(often);
   for (const char* const empty : {"", "\n"}) {
     options.tokenizer = nullptr;
