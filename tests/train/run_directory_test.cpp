@@ -177,11 +177,11 @@ TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
   };
   REQUIRE(contains(said(""), "no such run"));
   run.create();
-  REQUIRE(contains(said(""), "no checkpoint"));
+  REQUIRE(contains(said(""), "no run with a checkpoint; name a run, as maki train makes one"));
   for (const std::int64_t step : {10, 20, 30}) write_container(posix_file_system(), run.checkpoint_file(step), {});
   run.set_last(30);
   REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
-  REQUIRE(contains(said("best"), "best"));
+  REQUIRE(contains(said("best"), "no checkpoint named best; choose another one: it has those of steps 10, 20, 30"));
   run.set_best({20, 1.0});
   REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
   REQUIRE(find_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
@@ -265,6 +265,26 @@ TEST_CASE("the last checkpoint of a run that was ended before it had the pointer
   run.set_last(10);
   REQUIRE(find_checkpoint(run.path(), "last", notes) == run.checkpoint_file(10));
   REQUIRE(notes.empty());
+}
+
+TEST_CASE("where a path is no run, the message names one that is in it, or the directory above") {
+  const TemporaryFolder folder;
+  std::vector<std::string> notes;
+  const auto said = [&](const std::string& path) {
+    return error_message<Error>([&] { find_checkpoint(path, "", notes); });
+  };
+  for (const char* const name : {"runs/b", "runs/c"}) {
+    const RunDirectory run(folder / name);
+    run.create();
+    for (std::int64_t step = 1; step <= 9; ++step) put_checkpoints(run, {step});
+  }
+  RunDirectory(folder / "runs/a").create();  // without a checkpoint
+  REQUIRE(runs_in(folder / "runs") == std::vector<std::string>{"b", "c"});
+  REQUIRE(contains(said(folder / "runs"), "name a run that is in it, such as " + (folder / "runs/b")));
+  REQUIRE(contains(said(folder / "runs/b/checkpoints"), "the directory above it"));
+  REQUIRE(contains(said(folder.path()), "name a run, as maki train makes one"));
+  const std::string step = error_message<Error>([&] { find_checkpoint(folder / "runs/b", "10", notes); });
+  REQUIRE(contains(step, "no checkpoint of step 10; choose another one: it has those of steps …, 2, 3, 4, "));
 }
 
 TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {

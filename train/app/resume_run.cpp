@@ -107,7 +107,7 @@ int resume_run(const TrainOptions& options) {
   refuse_options_of_new_runs(options);
   check_epochs(options);
   const RunDirectory run(options.resume);
-  check(run.exists(), "{}: contains no run to resume", options.resume);
+  if (!run.exists()) fail("{}: is no run to resume; {}", options.resume, advise_run(options.resume));
   const RunLock lock(run);
   clear_up(run);
   std::vector<std::string> notes;

@@ -177,6 +177,28 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
+std::vector<std::string> runs_in(const std::string& directory) {
+  std::vector<std::string> names = file_names(directory);
+  std::erase_if(names, [&](const std::string& name) {
+    try {
+      return !RunDirectory(directory + "/" + name).exists();
+    } catch (const Error&) {
+      return true;  // a directory that this user may not read
+    }
+  });
+  return names;
+}
+
+std::string advise_run(const std::string& path) {
+  const RunDirectory above((stdfs::path(path) / "..").string());
+  std::error_code unknown;
+  if (stdfs::equivalent(above.checkpoints_directory(), path, unknown))
+    return "name the run to which it belongs, the directory above it";
+  const std::vector<std::string> runs = runs_in(path);
+  if (runs.empty()) return "name a run, as maki train makes one";
+  return fmt::format("name a run that is in it, such as {}", shell_quote((stdfs::path(path) / runs.front()).string()));
+}
+
 // Without a choice: best, else last, else the newest, for when the files of some are missing or damaged. No step twice.
 // A run that was ended between its first checkpoint and the pointer has no `last`.
 std::vector<std::int64_t> ChosenCheckpoint::candidates() const {
@@ -221,14 +243,23 @@ ChosenCheckpoint::ChosenCheckpoint(const std::string& run_or_file, std::string c
   check(error == std::errc() && end == choice_.data() + choice_.size(),
         "checkpoint: must be last, best or a step; got {}", choice_);
   path_ = run_.checkpoint_file(step);
-  check(file_exists(path_), "{}: contains no checkpoint of step {}", run_or_file, step);
+  if (!file_exists(path_)) refuse(fmt::format("of step {}", step));
+}
+
+void ChosenCheckpoint::refuse(const std::string& what) const {
+  refuse_hugging_face(run_.path());
+  const std::vector<std::int64_t> steps = run_.checkpoints();
+  if (steps.empty()) fail("{}: is no run with a checkpoint; {}", run_.path(), advise_run(run_.path()));
+  constexpr std::ptrdiff_t kMaxSteps = 8;  // enough for a message
+  const bool all = std::ssize(steps) <= kMaxSteps;
+  fail("{}: contains no checkpoint {}; choose another one: it has those of steps {}{}", run_.path(), what,
+       all ? "" : "…, ", fmt::join(all ? steps.begin() : steps.end() - kMaxSteps, steps.end(), ", "));
 }
 
 void ChosenCheckpoint::list() {
   steps_ = candidates();
   at_ = 0;
-  if (steps_.empty()) refuse_hugging_face(run_.path());
-  check(!steps_.empty(), "{}: contains no checkpoint{}{}", run_.path(), choice_.empty() ? "" : " named ", choice_);
+  if (steps_.empty()) refuse("named " + choice_);
   path_ = run_.checkpoint_file(steps_.front());
 }
 

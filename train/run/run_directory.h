@@ -84,6 +84,12 @@ class RunDirectory {
 /// cannot be looked up.
 std::string default_run_path(const std::string& first_corpus);
 
+/// The names of the runs that a directory contains, ascending. Throws CheckpointError if it cannot be listed.
+std::vector<std::string> runs_in(const std::string& directory);
+/// What to do about a path without checkpoints that was given as a run: the end of a sentence. Throws as runs_in()
+/// does.
+std::string advise_run(const std::string& path);
+
 /// Which checkpoint is tried first where no choice is made.
 enum class Preferred : std::uint8_t { best, last };
 
@@ -119,6 +125,7 @@ class ChosenCheckpoint {
  private:
   std::vector<std::int64_t> candidates() const;
   void list();
+  [[noreturn]] void refuse(const std::string& what) const;
   bool use_another(const CorruptFile& error);
 
   RunDirectory run_;

@@ -49,7 +49,7 @@ ServedRuns::ServedRuns(const std::string& path) : path_(path) {
   check(is_directory(path, throw_as<CheckpointError>),
         "{}: there is no such directory; give a run, or a directory that contains runs", path);
   if (RunDirectory(path).exists()) single_ = name_of(path);
-  check(!paths().empty(), "{}: contains no run; train one first, with maki train", path);
+  if (paths().empty()) fail("{}: contains no run; {}", path, advise_run(path));
 }
 
 ServedRuns::Paths ServedRuns::paths() const {
@@ -58,13 +58,7 @@ ServedRuns::Paths ServedRuns::paths() const {
     if (RunDirectory(path_).exists()) runs.emplace(*single_, path_);
     return runs;
   }
-  for (const std::string& name : file_names(path_)) {
-    try {
-      if (RunDirectory(path_ + "/" + name).exists()) runs.emplace(name, path_ + "/" + name);
-    } catch (const Error&) {
-      // A directory that this user may not read.
-    }
-  }
+  for (const std::string& name : runs_in(path_)) runs.emplace(name, path_ + "/" + name);
   return runs;
 }
 

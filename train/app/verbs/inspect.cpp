@@ -34,7 +34,7 @@ struct InspectOptions {
 std::vector<Verdict> verdicts(const InspectOptions& o) {
   if (o.checkpoint.empty() && is_directory(o.path, throw_as<CheckpointError>)) {
     const std::vector<Verdict> list = verify_run(RunDirectory(o.path));
-    check(!list.empty(), "{}: contains no checkpoint", o.path);
+    if (list.empty()) fail("{}: is no run with a checkpoint; {}", o.path, advise_run(o.path));
     return list;
   }
   const std::string path = choose_checkpoint(o.path, o.checkpoint);
