@@ -152,6 +152,20 @@ TEST_CASE("a run that was moved resumes, generates and evaluates from its new pl
   require_ok(run_maki({"eval", moved}));
 }
 
+TEST_CASE("a run whose text was moved says so, and resumes and evaluates with the new place") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), moved = folder / "moved.txt",
+                    run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall));
+  std::filesystem::rename(corpus, moved);
+  const std::vector<std::string> words = {run + ": the text of this run was " + corpus, "its new place as CORPUS"};
+  require_refused(run_maki({"train", "--resume", run, "--max-steps", "6"}), 3, words);
+  require_refused(run_maki({"eval", run}), 3, words);
+  require_ok(run_maki({"eval", run, moved}));
+  require_ok(run_maki({"train", moved, "--resume", run, "--max-steps", "6"}));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "8"}));  // the run knows the new place
+}
+
 TEST_CASE("the tokens in metrics.jsonl count from the beginning of the run, also after it was resumed") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

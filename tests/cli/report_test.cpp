@@ -129,6 +129,9 @@ TEST_CASE("a report of a run whose text is gone shows everything else, and says 
   REQUIRE(page_has(page, "corpus.txt"));
   REQUIRE(page_has(page, "Losses"));
   REQUIRE_FALSE(page_has(page, "How surprised"));
+  folder.write("corpus.txt", "another text");  // and one that is another now
+  REQUIRE(page_has(report_of({run}), "is not the text of this run"));
+  REQUIRE(page_has(report_of({run}), "; what the model makes of it is not shown"));
 }
 
 TEST_CASE("a report does not wait for a text that was a pipe, and says so") {

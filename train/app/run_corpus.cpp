@@ -214,6 +214,12 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input or a pipe; pass - again, with the same text",
                      run);
+  const auto gone = std::ranges::find_if(stored, [](const std::string& source) {
+    return !source.starts_with("@") && file_kind(source) == std::filesystem::file_type::not_found;
+  });
+  if (gone != stored.end())
+    fail<CorpusError>("{}: the text of this run was {}, where there is nothing now; name its new place as CORPUS", run,
+                      *gone);
   return stored;
 }
 

@@ -73,7 +73,8 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources);
 
 /// The sources from which to read the text of `run` again: those given now, else the stored ones. `run` is the path of
 /// the run, for messages. If none are given, throws CorpusError if the stored text came from standard input, even in
-/// part, because it cannot be read a second time, and Error if no sources are stored, as in an imported run.
+/// part, because it cannot be read a second time, or if it is gone, and Error if no sources are stored, as in an
+/// imported run.
 std::vector<std::string> resume_sources(const std::string& run, const std::vector<std::string>& given,
                                         const std::vector<std::string>& stored);
 

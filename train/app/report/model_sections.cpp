@@ -67,18 +67,18 @@ std::string line_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>&
 void read_text(const MeasuredRun& run, ReadModel& read) {
   const CheckpointState& state = read.loaded.state;
   Config config = stored_config(run.path).value_or(Config());
-  check(!config.corpus.empty(), "{}: does not name the text of its training, so that what it makes of it is not shown",
-        run.path);
+  check(!config.corpus.empty(),
+        "{}: does not name the text of its training, so that what the model makes of it is not shown", run.path);
   config.model = state.config.model;
   config.task = state.config.task;
-  // Reading a pipe or a device would wait for what may never come, so it counts as standard input, which is refused.
+  // Reading a pipe or a device would wait for what may never come.
   const auto is_input = [](const std::string& source) {
     using Kind = std::filesystem::file_type;
-    return !std::set{Kind::regular, Kind::directory, Kind::not_found}.contains(file_kind(source));
+    return source == "-" || !std::set{Kind::regular, Kind::directory, Kind::not_found}.contains(file_kind(source));
   };
-  std::ranges::replace_if(config.corpus, is_input, "-");
-  config.corpus = resume_sources(run.path, {}, config.corpus);
-  const Corpus corpus = reread_corpus(config, state.corpus_hash, "name its new place with maki eval RUN CORPUS");
+  check(std::ranges::none_of(config.corpus, is_input),
+        "{}: its text came from standard input or a pipe, so that what the model makes of it is not shown", run.path);
+  const Corpus corpus = reread_corpus(config, state.corpus_hash, "what the model makes of it is not shown");
   if (!corpus.prepared) read.new_words = new_word_share(corpus.text);
   read.task = make_eval_task(
       state.config, corpus, read.loaded.tokenizers,
