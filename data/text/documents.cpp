@@ -17,6 +17,9 @@ namespace {
 using exact_json =
     nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, long double>;
 
+constexpr std::string_view kWriteObjects =
+    "write one object in each line, as jq -c '.[]' does with those of a list, or omit `json_field`";
+
 // Takes a string out of an object without keeping anything else of it.
 class FieldReader final : public nlohmann::json_sax<exact_json> {
  public:
@@ -63,7 +66,7 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
         "replace it, for example with \\ufffd",
         at);
     check<CorpusError>(error.id != kOutOfRange, "has a number at byte {} that is too large to be read; shorten it", at);
-    fail<CorpusError>("is not JSON: byte {} of the line is unexpected", at);
+    fail<CorpusError>("is not JSON: byte {} of the line is unexpected; {}", at, kWriteObjects);
   }
 
   std::optional<std::string> found;
@@ -71,8 +74,9 @@ class FieldReader final : public nlohmann::json_sax<exact_json> {
 
  private:
   bool value(const char* what) {
-    check<CorpusError>(depth_ > 0, "must be an object; it is {}", what);
-    check<CorpusError>(!wanted_, "must have a string in the field {}; it has {}", truncate_for_message(field_), what);
+    check<CorpusError>(depth_ > 0, "must be an object; it is {}; {}", what, kWriteObjects);
+    check<CorpusError>(!wanted_, "must have a string in the field {}; it has {}; name another with `json_field`",
+                       truncate_for_message(field_), what);
     return true;
   }
   bool descend() {

@@ -61,6 +61,22 @@ std::string describe_json(const std::vector<std::string_view>& lines) {
       shell_quote(usual ? "text" : fields->front()), fmt::join(*fields, ", "));
 }
 
+// A list of objects is one value, which need not have lines.
+bool is_json_list(std::string_view text, const std::string& name) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (!name.ends_with(".json") || first == std::string_view::npos || text[first] != '[') return false;
+  const std::size_t second = text.find_first_not_of(kBlanks, first + 1);
+  return second != std::string_view::npos && text[second] == '{';
+}
+
+std::string describe_json_list(const std::string& name) {
+  return fmt::format(
+      "is a list in JSON, whose brackets and names are learned as well; to read the text in a field of its objects, "
+      "write them in lines with: jq -c '.[]' {0} > {0}.new, and read these with `json_field`",
+      shell_quote(name));
+}
+
 std::string describe_table(const std::vector<std::string_view>& lines, const std::string& name) {
   const auto has_comma = [](std::string_view line) { return line.find(',') != std::string_view::npos; };
   if ((name.ends_with(".csv") || name.ends_with(".CSV")) && std::ranges::all_of(lines, has_comma)) {
@@ -98,7 +114,9 @@ std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
 }
 
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes) {
-  const std::vector<std::string_view> lines = first_lines(without_byte_order_mark(text));
+  text = without_byte_order_mark(text);
+  if (is_json_list(text, name)) return notes.push_back(fmt::format("{}: {}", name, describe_json_list(name)));
+  const std::vector<std::string_view> lines = first_lines(text);
   if (lines.size() < kMinLines) return;
   const std::string json_lines = describe_json(lines);
   const std::string what = json_lines.empty() ? describe_table(lines, name) : json_lines;

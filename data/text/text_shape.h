@@ -15,8 +15,8 @@ std::vector<std::string_view> lines_of(std::string_view text);
 std::size_t tabs_per_line(const std::vector<std::string_view>& lines);
 
 /// Appends a message for a user if text that is read as running text is a list of records: its lines are JSON objects,
-/// have tabs or are CSV. The message says which option or command reads them as such. Looks at the first 64 KiB. `name`
-/// is the name of the file.
+/// have tabs or are CSV, or it is a list of objects in JSON. The message says which option or command reads them as
+/// such. Looks at the first 64 KiB. `name` is the name of the file.
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes);
 
 }  // namespace maki

@@ -85,7 +85,7 @@ TEST_CASE("a corpus without the separator is said to be one document per file") 
 
 TEST_CASE("lines that are not JSON objects with the field are refused by their number") {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"{\"text\":1}", "must have a string in the field text; it has a number"},
+      {"{\"text\":1}", "must have a string in the field text; it has a number; name another with `json_field`"},
       {"{\"text\":null}", "it has null"},
       {"{\"text\":[\"a\"]}", "it has an array"},
       {"{\"text\":{\"text\":\"a\"}}", "it has an object"},
@@ -94,7 +94,7 @@ TEST_CASE("lines that are not JSON objects with the field are refused by their n
       {"{}", "has no field text; it has none"},
       {"{\"a\":{\"text\":\"x\"}}", "has no field text; it has a"},
       {"{\"text\":\"a\",\"text\":\"b\"}", "has the field text twice"},
-      {"[\"text\"]", "must be an object; it is an array"},
+      {"[\"text\"]", "must be an object; it is an array; write one object in each line, as jq -c '.[]' does"},
       {"\"text\"", "must be an object; it is a string"},
       {"7", "must be an object; it is a number"},
       {"null", "must be an object; it is null"},
@@ -103,7 +103,7 @@ TEST_CASE("lines that are not JSON objects with the field are refused by their n
       {"{\"text\":\"a surrogate\tmother\"}", "is not JSON"},
       {"{\"text\":\"\\ud83d\"}", "has half of a surrogate pair at byte 16"},
       {"{\"n\":1e9999, \"text\":\"a\"}", "has a number at byte 11 that is too large"},
-      {"plain text", "is not JSON"},
+      {"plain text", "is not JSON: byte 1 of the line is unexpected; write one object in each line"},
       {std::string("{\"text\":\"a\"}\0", 13), "is not JSON: byte 13 of the line"},
       {std::string("{\"text\":\"a\"}\0{}", 15), "is not JSON: byte 13 of the line"},
       {std::string("{\"text\":\"a\0\"}", 13), "is not JSON: byte 11 of the line"},

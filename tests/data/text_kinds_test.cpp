@@ -66,6 +66,13 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
   REQUIRE(notes_on(records, "a.jsonl", {.documents = {.json_field = "body"}}).empty());
   REQUIRE_THAT(notes_on("a\tx\nb\ty\n", "a.tsv").at(0),
                ContainsSubstring("`task` classify") && ContainsSubstring("`model` seq2seq"));
+  for (const std::string list : {"[{\"text\":\"a\"}]", "\uFEFF[\n  {\n    \"text\": \"a\"\n  }\n]\n"}) {
+    REQUIRE_THAT(notes_on(list, "a.json").at(0),
+                 ContainsSubstring("is a list in JSON") && ContainsSubstring("a.json.new, and read these with"));
+  }
+  REQUIRE(notes_on("[{\"text\":\"a\"}]", "a.txt").empty());
+  for (const std::string text : {"[", "[1, 2]\n", "{\"a\": [{}]}\n", "x\n[{\n"})
+    REQUIRE(notes_on(text, "a.json").empty());
   REQUIRE(notes_on("a\tx\nb\ty\n", "a.tsv", {.lines = true}).empty());
   REQUIRE_THAT(notes_on("a\tx\t1\nb\ty\t2\n", "a.tsv").at(0),
                ContainsSubstring("2 tabs") && ContainsSubstring("cut -f 1"));
