@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "data/builtin/exercises.h"
@@ -10,6 +11,7 @@
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "data/io/hash.h"
+#include "data/io/shell_quote.h"
 #include "data/io/utf8.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
@@ -83,7 +85,8 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
   for (const std::string& file : files) size += file_size(file);
   corpus.text.reserve(size);
   std::int64_t separators = 0;
-  for (const std::string& file : files) separators += append_corpus_file(corpus, file, options);
+  for (const std::string& file : files)
+    read_listed_file(sources, file, [&] { separators += append_corpus_file(corpus, file, options); });
   note_on_separators(options.documents, separators, corpus.notes);
   if (!options.lines && !options.documents.any() && !corpus.files.empty())
     note_on_records(file_texts(corpus).front(), corpus.files.front(), corpus.notes);
@@ -94,8 +97,8 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 
 std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
                                            std::vector<std::string>& notes) {
-  std::vector<std::string> files, idle = options.exclude;  // idle: patterns that no directory has a match for
-  bool any_directory = false;
+  std::vector<std::string> files;
+  std::optional<std::vector<PatternOption>> idle;  // patterns that no directory so far has a match for
   for (const std::string& source : sources) {
     check<CorpusError>(!source.starts_with("@"),
                        "{}: a built-in corpus cannot be combined with other sources; got {} sources", source,
@@ -107,9 +110,9 @@ std::vector<std::string> list_corpus_files(const std::vector<std::string>& sourc
     const DirectoryListing below = list_directory(
         source,
         {.include = options.include, .exclude = options.exclude, .zero_bytes = has_zero_bytes(options.encoding)});
-    any_directory = true;
-    std::erase_if(idle,
-                  [&](const std::string& each) { return std::ranges::find(below.idle, each) == below.idle.end(); });
+    if (!idle) idle = below.idle;
+    std::erase_if(*idle,
+                  [&](const PatternOption& each) { return std::ranges::find(below.idle, each) == below.idle.end(); });
     const std::string skipped = below.describe_skipped();
     if (!skipped.empty()) {
       notes.push_back(fmt::format("{}: {} {} read; skipped: {}", source, below.files.size(),
@@ -117,11 +120,23 @@ std::vector<std::string> list_corpus_files(const std::vector<std::string>& sourc
     }
     files.insert(files.end(), below.files.begin(), below.files.end());
   }
-  for (const std::string& pattern : any_directory ? idle : std::vector<std::string>())
-    notes.push_back(fmt::format(
-        "`exclude` {}: matches nothing; name a file or folder, or write its path as it is below the directory",
-        pattern));
+  for (const auto& [option, pattern] : idle.value_or(std::vector<PatternOption>()))
+    notes.push_back(
+        fmt::format("`{}` {}: matches nothing; name a file{}, or write its path as it is below the directory", option,
+                    pattern, option == "exclude" ? " or folder" : ""));
   return files;
+}
+
+void read_listed_file(const std::vector<std::string>& sources, const std::string& file,
+                      const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const CorpusError& error) {
+    if (std::ranges::find(sources, file) != sources.end()) throw;
+    std::string pattern = std::filesystem::path(file).filename().string();
+    std::ranges::replace(pattern, '[', '?');  // which would begin a set
+    fail<CorpusError>("{}; to leave it out: `exclude` {}", error.what(), shell_quote(pattern));
+  }
 }
 
 std::string builtin_corpora() {

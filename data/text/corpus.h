@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,11 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// CorpusError for a built-in corpus, and whatever list_directory() throws.
 std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
                                            std::vector<std::string>& notes);
+
+/// Calls `read`, which reads one of these files. What it throws about a file that no source names, because it is in a
+/// directory, also says how to leave it out: the file stays there when it has been converted to another.
+void read_listed_file(const std::vector<std::string>& sources, const std::string& file,
+                      const std::function<void()>& read);
 
 /// The names of the built-in corpora, for a user: "@stories, … (a size may follow, as in @stories:1000000)".
 std::string builtin_corpora();

@@ -74,11 +74,12 @@ void check_utf8(Arriving& file, std::string& text, std::size_t begin) {
   recognise(file, block, bad);
   const std::size_t before = std::exchange(file.bytes, file.bytes + block.size());
   if (!bad) return;
-  check<CorpusError>(
-      file.options.invalid == InvalidUtf8::replace,
-      "{}: text must be UTF-8; byte {} is not; convert the file, specify its encoding with `encoding`, or "
-      "replace such bytes with `invalid_utf8` replace",
-      file.name, before + *bad);
+  const char* const advice = is_binary(block)
+                                 ? "it has zero bytes as well, so it is probably no text: name a file of text"
+                                 : "convert the file, specify its encoding with `encoding`, or replace such bytes with "
+                                   "`invalid_utf8` replace";
+  check<CorpusError>(file.options.invalid == InvalidUtf8::replace, "{}: text must be UTF-8; byte {} is not; {}",
+                     file.name, before + *bad, advice);
   file.invalid += count_invalid_utf8(block);
   const std::string replaced = replace_invalid_utf8(block);
   text.replace(begin, std::string::npos, replaced);

@@ -49,6 +49,16 @@ struct Patterns {
   explicit Patterns(const DirectoryFilter& filter)
       : include(filter.include.begin(), filter.include.end()), exclude(filter.exclude.begin(), filter.exclude.end()) {}
 
+  // What has matched no entry so far.
+  std::vector<PatternOption> idle() const {
+    std::vector<PatternOption> unmatched;
+    for (const Pattern& pattern : include)
+      if (!pattern.matched) unmatched.emplace_back("include", pattern.text);
+    for (const Pattern& pattern : exclude)
+      if (!pattern.matched) unmatched.emplace_back("exclude", pattern.text);
+    return unmatched;
+  }
+
   std::vector<Pattern> include, exclude;
 };
 
@@ -124,13 +134,13 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
   }
   check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   const std::string skipped = listing.describe_skipped();
+  const bool excluded = listing.skipped[static_cast<std::size_t>(SkipReason::excluded)] > 0;
   check<CorpusError>(!listing.files.empty(),
-                     "{}: contains no text files to read{}; choose a directory that contains some", directory,
-                     skipped.empty() ? "" : " (skipped: " + skipped + ")");
+                     "{}: contains no text files to read{}; choose a directory that contains some{}", directory,
+                     skipped.empty() ? "" : " (skipped: " + skipped + ")",
+                     excluded ? ", or other patterns to include and exclude" : "");
   std::ranges::sort(listing.files);
-  for (const Pattern& pattern : patterns.exclude) {
-    if (!pattern.matched) listing.idle.push_back(pattern.text);
-  }
+  listing.idle = patterns.idle();
   return listing;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace maki {
@@ -21,10 +22,13 @@ struct DirectoryFilter {
   bool zero_bytes = false;  ///< also accept files with zero bytes, for encodings whose text contains them
 };
 
+/// A pattern after the name of its option, include or exclude.
+using PatternOption = std::pair<std::string, std::string>;
+
 struct DirectoryListing {
   std::vector<std::string> files;                       ///< paths, in byte order
   std::array<std::size_t, kSkipReasonCount> skipped{};  ///< number of entries skipped for each reason
-  std::vector<std::string> idle;                        ///< patterns of `exclude` that match no entry
+  std::vector<PatternOption> idle;                      ///< patterns that match no entry
 
   /// A list such as "2 hidden, 1 directory of runs"; empty if nothing was skipped.
   std::string describe_skipped() const;

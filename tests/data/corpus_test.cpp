@@ -81,6 +81,19 @@ TEST_CASE("the error for a file that is not text names the file and the byte") {
   };
   for (const auto& [bytes, words] : files_without_text()) refuse(bytes, words);
   refuse("ab\xFF", {"`invalid_utf8` replace"});
+  refuse(std::string("RIFF\x94\0\0\0WEBP", 12), {"byte 4 is not; it has zero bytes as well", "name a file of text"});
+}
+
+TEST_CASE("the error for a file of a directory also says how to leave it out") {
+  const TemporaryFolder folder;
+  const std::string bad = folder.write("texts/in[1].txt", "caf\xE9");
+  folder.write("texts/good.txt", "text");
+  const auto said = [](const std::vector<std::string>& sources) {
+    return error_message<CorpusError>([&] { load_corpus(sources); });
+  };
+  REQUIRE_THAT(said({folder / "texts"}), Catch::Matchers::EndsWith("; to leave it out: `exclude` 'in?1].txt'"));
+  REQUIRE_THAT(said({bad}), !ContainsSubstring("exclude"));
+  REQUIRE(load_corpus({folder / "texts"}, {.exclude = {"in?1].txt"}}).text == "text");
 }
 
 TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and counted") {

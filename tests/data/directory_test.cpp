@@ -95,7 +95,7 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   REQUIRE(text({"./drafts//c.txt"}, {}) == "3");
   REQUIRE(text({"./c.txt", "b.md"}, {}) == "2");  // a path, and not a name below any folder
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
-  require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded"});
+  require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded", "or other patterns"});
   // A file that was named is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
@@ -103,7 +103,7 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
                       ContainsSubstring("built-in corpora need none"));
 }
 
-TEST_CASE("a pattern that excludes nothing is named, unless it does so in another directory") {
+TEST_CASE("a pattern that matches nothing is named, unless it does so in another directory") {
   const TemporaryFolder folder;
   folder.write("ex/a.txt", "1");
   folder.write("ex/drafts/b.txt", "2");
@@ -125,6 +125,9 @@ TEST_CASE("a pattern that excludes nothing is named, unless it does so in anothe
   REQUIRE(idle({"ex", "other"}, {"*.md", "*.rst"}) == Names{"*.rst"});
   REQUIRE(idle({"other", "ex"}, {"*.md", "drafts"}).empty());
   REQUIRE(idle({"ex/a.txt"}, {"*.md"}).empty());  // patterns are for directories
+  const Corpus some = load_corpus({folder / "other"}, {.include = {"*.txt", "*.rst"}});
+  REQUIRE(some.text == "5");
+  REQUIRE_THAT(some.notes.back(), ContainsSubstring("`include` *.rst: matches nothing; name a file, or write"));
 }
 
 TEST_CASE("globs") {

@@ -271,8 +271,10 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
       if (std::exchange(is_first, false)) note_on_records(block, name, notes);
       reader.push(block);
     };
-    read_corpus_file(file, options, kBlockBytes, push, notes);
-    reader.finish();
+    read_listed_file(sources, file, [&] {
+      read_corpus_file(file, options, kBlockBytes, push, notes);
+      reader.finish();
+    });
     separators += reader.separators();
     spool.end_file();
   }
