@@ -93,6 +93,7 @@ TEST_CASE("every option of every verb is in the manual page and in the completio
 
 TEST_CASE("bash completes verbs, options, choices, files and directories") {
   const std::string script = run_maki({"--completion", "bash"}).out;
+  REQUIRE(run_maki({"--completion=bash"}).out == script);
   REQUIRE(completed(script, "maki tr") == "train\n");
   REQUIRE(completed(script, "maki bench ge") == "gemm\ngenerate\n");
   REQUIRE(completed(script, "maki train --opt") == "--optimizer\n");

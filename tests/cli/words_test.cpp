@@ -34,6 +34,7 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
           "maki: --outt: unknown option; the nearest is --out; see maki train --help\n");
   REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: unknown option; see maki train --help\n");
   REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
+  REQUIRE(said({"--completion"}) == "maki: --completion: needs a value; see maki --help\n");
   REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
   REQUIRE(said({"train", "x", "--no-bias=12345678901234567890"}) ==
           "maki: --no-bias: takes no value; see maki train --help\n");

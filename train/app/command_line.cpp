@@ -226,9 +226,10 @@ Action parse(const std::vector<std::string>& words, std::string_view only) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) fail("{}", unknown_word(app, extras.front()));
     const CLI::App& verb = innermost(app);
-    const std::string sentence = parser->actions.contains(&verb)
-                                     ? parse_error_text(error)
-                                     : fmt::format("needs a verb: {}", fmt::join(verb_names(verb), ", "));
+    const bool no_verb = !parser->actions.contains(&verb) &&
+                         static_cast<CLI::ExitCodes>(error.get_exit_code()) == CLI::ExitCodes::RequiredError;
+    const std::string sentence =
+        no_verb ? fmt::format("needs a verb: {}", fmt::join(verb_names(verb), ", ")) : parse_error_text(error);
     fail("{}; see {} --help", sentence, path_of(verb));
   }
   require_options_of_innermost(app);
@@ -241,7 +242,10 @@ Action parse(const std::vector<std::string>& words, std::string_view only) {
 
 Action parse_command_line(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--man"}) return printing(manual_page(Parser("").app));
-  if (words.size() == 2 && words[0] == "--completion") return printing(completion_script(Parser("").app, words[1]));
+  const std::string shell_option = "--completion";
+  if (words.size() == 2 && words[0] == shell_option) return printing(completion_script(Parser("").app, words[1]));
+  if (words.size() == 1 && words[0].starts_with(shell_option + "="))
+    return parse_command_line({shell_option, words[0].substr(shell_option.size() + 1)});
   try {
     return parse(words, verb_among(words));
   } catch (const Error&) {
