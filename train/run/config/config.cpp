@@ -261,7 +261,8 @@ const Field& find_field(std::string_view name) {
   if (found != fields().end()) return *found;
   std::vector<std::string> names = {"corpus"};
   for (const Field& field : fields()) names.push_back(field.name);
-  fail("configuration: unknown field {}{}", truncate_for_message(name), nearest_hint(name, names));
+  fail("configuration: unknown field {}{}; this version knows those that it writes to config.toml",
+       truncate_for_message(name), nearest_hint(name, names));
 }
 
 std::vector<Phase> phases_before(const Config& config, std::int64_t step) {
