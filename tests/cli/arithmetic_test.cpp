@@ -94,6 +94,18 @@ TEST_CASE("a run whose arithmetic this machine lacks is refused, and continues i
   REQUIRE(run_maki({"train", folder / "text", "--any-arithmetic"}).exit_code == 2);
 }
 
+TEST_CASE("the configuration of another run does not say in which arithmetic the steps of this one were computed") {
+  const TemporaryFolder folder;
+  const std::string run = run_from_elsewhere(folder);
+  const std::string here(kernels::arithmetic_of(kernels::target()));
+  const std::string other = folder.write("other.toml", "max_steps = 40\narithmetic = '" + here + "'\n");
+  const Finished refused = run_maki({"train", "--resume", run, "--config", other});
+  REQUIRE(refused.exit_code == 2);
+  REQUIRE(contains(refused.err, "were computed in " + kElsewhere + ", which "));
+  require_ok(run_maki({"train", "--resume", run, "--config", other, "--any-arithmetic"}));
+  REQUIRE(contains(require_ok(run_maki({"inspect", checkpoint(run, 40)})).out, kElsewhere + ", " + here));
+}
+
 TEST_CASE("a run continues with the target that has the arithmetic of its steps, with the same bytes") {
   const std::string other = target_of_another_arithmetic();
   if (other.empty()) return;
@@ -110,10 +122,11 @@ TEST_CASE("a run continues with the target that has the arithmetic of its steps,
   REQUIRE(read_bytes(checkpoint(folder / "moved", 40)) == read_bytes(checkpoint(folder / "whole", 40)));
   REQUIRE(arithmetic_in(folder / "moved") == kernels::arithmetic_of(other));
   // A target that the user has chosen is kept, or refused.
-  const RunOptions here{.environment = {"MAKI_TARGET=" + kernels::target()}};
-  const Finished refused = run_maki({"train", "--resume", folder / "moved", "--max-steps", "50"}, here);
+  const Finished refused = run_maki({"train", "--resume", folder / "moved", "--max-steps", "50"},
+                                    {.environment = {"MAKI_TARGET=" + kernels::target()}});
   REQUIRE(refused.exit_code == 2);
-  REQUIRE(contains(refused.err, "which the target " + kernels::target() + " of MAKI_TARGET does not have"));
+  REQUIRE(contains(refused.err, "with MAKI_TARGET set to " + kernels::target() + ", does not have"));
+  REQUIRE(contains(refused.err, "unset MAKI_TARGET"));
 }
 
 TEST_CASE("a hundred steps lead to the same losses in each arithmetic, but for how they are rounded") {

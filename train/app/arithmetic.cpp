@@ -25,6 +25,7 @@ std::string recorded_by_an_earlier_version(const std::string& target) {
   return arithmetic == kUsual ? "" : std::string(arithmetic);
 }
 
+// Whether the user has chosen the target, which is then kept.
 bool is_target_given() {
   const char* const given = std::getenv("MAKI_TARGET");
   return given != nullptr && *given != '\0';
@@ -90,12 +91,11 @@ void keep_arithmetic(Config& config, const std::string& ran_on, bool any) {
                     here, before));
   }
   const std::string best = kernels::target();
-  const std::string lacking = is_target_given() ? fmt::format("the target {} of MAKI_TARGET", best)
-                                                : fmt::format("this machine, with {},", best);
   check(use_arithmetic(before, config.precision),
-        "arithmetic: the steps of this run were computed in {}, which {} does not have: results would stay correct but "
-        "differ in the last bits; to continue in {}, add `any_arithmetic`",
-        before, lacking, here);
+        "arithmetic: the steps of this run were computed in {}, which this machine, with {}, does not have: results "
+        "would stay correct but differ in the last bits; to continue in {}, add `any_arithmetic`{}",
+        before, is_target_given() ? fmt::format("MAKI_TARGET set to {}", best) : best, here,
+        is_target_given() ? "; else unset MAKI_TARGET, and another target is tried" : "");
   say(
       fmt::format("this run continues with {} instead of {}, in the arithmetic of its steps so far; "
                   "--any-arithmetic would take the best",
