@@ -48,6 +48,28 @@ class Ending final : public FileSystem {
   int left_;
 };
 
+// The real file system, but with the checkpoints of a run on a disk of their own.
+class TwoDisks final : public FileSystem {
+ public:
+  int open(const std::string& path, int flags, mode_t mode) override {
+    const int opened = FileSystem::open(path, flags, mode);
+    if (path.ends_with("/checkpoints")) checkpoints_ = opened;
+    return opened;
+  }
+  int fstat(int descriptor, struct stat& status) override {
+    const int result = FileSystem::fstat(descriptor, status);
+    if (descriptor == checkpoints_) ++status.st_dev;
+    return result;
+  }
+  int close(int descriptor) override {
+    if (descriptor == checkpoints_) checkpoints_ = -1;
+    return FileSystem::close(descriptor);
+  }
+
+ private:
+  int checkpoints_ = -1;
+};
+
 void make_run(const RunDirectory& run) {
   run.create();
   for (const std::int64_t step : {10, 20, 30}) write_bytes(run.checkpoint_file(step), std::to_string(step));
@@ -117,4 +139,19 @@ TEST_CASE("only a folder that a return has made is completed") {
   REQUIRE(complete_return(run).empty());
   REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10, 20, 30});
   REQUIRE(run.last() == 30);
+}
+
+TEST_CASE("a run whose checkpoints are on another disk goes back only once the later ones are gone") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  make_run(run);
+  TwoDisks fs;
+  const RunDirectory divided(run.path(), fs);
+  REQUIRE_THROWS_WITH(move_later_checkpoints(divided, 10),
+                      ContainsSubstring("is on another file system") && ContainsSubstring("after step 10"));
+  REQUIRE(file_names(run.path()) == std::vector<std::string>{"checkpoints", "metrics.jsonl"});
+  REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10, 20, 30});
+  REQUIRE(run.last() == 30);
+  for (const std::int64_t later : {20, 30}) std::filesystem::remove(run.checkpoint_file(later));
+  REQUIRE(move_later_checkpoints(divided, 10).empty());
 }

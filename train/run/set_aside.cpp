@@ -4,10 +4,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 
+#include "data/io/descriptor.h"
 #include "data/io/error.h"
 #include "data/io/file.h"
 #include "train/run/metrics.h"
@@ -31,6 +33,17 @@ std::optional<std::int64_t> unfinished_step(const RunDirectory& run) {
     if (folder == run.path() + "/" + name && file_exists(run.checkpoint_file(step))) return step;
   }
   return std::nullopt;
+}
+
+// Nothing can be renamed to another file system, and a return that cannot be completed would end every later resume.
+void require_one_file_system(const RunDirectory& run, std::int64_t step) {
+  const auto device = [&run](const std::string& directory) {
+    return Descriptor(run.file_system(), directory, O_RDONLY | O_DIRECTORY).status().st_dev;
+  };
+  check<CheckpointError>(device(run.checkpoints_directory()) == device(run.path()),
+                         "{}: is on another file system than {}, to which no checkpoint can be moved; move those after "
+                         "step {} to a folder of your own, and repeat the command",
+                         run.checkpoints_directory(), run.path(), step);
 }
 
 // Everything but the folder itself. May have been done in part before.
@@ -71,6 +84,7 @@ std::string set_aside(const RunDirectory& run, const std::string& folder) {
 std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step) {
   const std::vector<std::int64_t> steps = run.checkpoints();
   if (std::ranges::none_of(steps, [step](std::int64_t other) { return other > step; })) return "";
+  require_one_file_system(run, step);
   std::vector<std::string> made;
   make_directories(run.file_system(), unfinished_folder(run, step), made);
   return fill_folder(run, step);

@@ -21,7 +21,7 @@ std::string set_aside(const RunDirectory& run, const std::string& folder);
 ///
 /// The folder has another name until everything in it is durable, RUN/returning-to-<step>. If the process is killed or
 /// the power fails before, complete_return() does the rest. Throws CheckpointError if something cannot be written or
-/// moved; what was done before remains.
+/// moved; what was done before remains. If the checkpoints are on another file system than the run, nothing was done.
 ///
 /// Requires: the checkpoint of `step` exists and is intact, and the caller holds the run's RunLock.
 std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step);
