@@ -137,6 +137,16 @@ TEST_CASE("a training field that was edited in config.toml is refused, as its op
   REQUIRE(std::filesystem::exists(checkpoint(run, 8)));
 }
 
+TEST_CASE("a resume of what has no checkpoint says what a run is, and how one without begins") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("corpus.txt", small_text());
+  for (const std::string& path : {file, folder / "missing"}) {
+    require_refused(run_maki({"train", "--resume", path}), 2,
+                    {path + ": is no run to resume", "name a run", "repeat the command"});
+  }
+  REQUIRE(maki::file_names(folder / ".") == std::vector<std::string>{"corpus.txt"});
+}
+
 TEST_CASE("a run that was moved resumes, generates and evaluates from its new place, with the same bytes") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

@@ -107,7 +107,10 @@ int resume_run(const TrainOptions& options) {
   refuse_options_of_new_runs(options);
   check_epochs(options);
   const RunDirectory run(options.resume);
-  if (!run.exists()) fail("{}: is no run to resume; {}", options.resume, advise_run(options.resume));
+  if (!run.exists()) {
+    fail("{}: is no run to resume; {}, or repeat the command that began it, if it ended before its first checkpoint",
+         options.resume, advise_run(options.resume));
+  }
   const RunLock lock(run);
   clear_up(run);
   std::vector<std::string> notes;
