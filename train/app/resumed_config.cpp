@@ -68,7 +68,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
   config.phases = state.config.phases;
   const Config before = config;
   apply_options(options, config);
-  config.arithmetic = before.arithmetic;  // `config` may be the config.toml of another run
+  config.arithmetic = before.arithmetic;  // a file of options may be the config.toml of another run
   if (options.rewarm) {
     phases.push_back(new_phase(options, before, state.step));
     for (const std::string_view name : kPhaseFields) copy_field(find_field(name), state.config, config);
