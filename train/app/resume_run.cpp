@@ -27,6 +27,12 @@
 namespace maki {
 namespace {
 
+void require_checkpoint(const RunDirectory& run) {
+  if (run.exists()) return;
+  fail("{}: is no run to resume; {}, or repeat the command that began it, if it ended before its first checkpoint",
+       run.path(), advise_run(run.path()));
+}
+
 // The checkpoint to resume from: `choice`, or else the newest that can be resumed.
 VerifiedCheckpoint resumed_checkpoint(const RunDirectory& run, const std::string& choice,
                                       std::vector<std::string>& notes) {
@@ -107,10 +113,7 @@ int resume_run(const TrainOptions& options) {
   refuse_options_of_new_runs(options);
   check_epochs(options);
   const RunDirectory run(options.resume);
-  if (!run.exists()) {
-    fail("{}: is no run to resume; {}, or repeat the command that began it, if it ended before its first checkpoint",
-         options.resume, advise_run(options.resume));
-  }
+  require_checkpoint(run);
   const RunLock lock(run);
   clear_up(run);
   std::vector<std::string> notes;
