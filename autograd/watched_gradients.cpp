@@ -14,17 +14,12 @@ Tensor Tape::watch(const Tensor& x) {
   check(x && x.dtype() != DType::int32, "watch: the tensor must be float32 or float64; got {}",
         x ? to_string(x.dtype()) : "an empty tensor");
   const Tensor* const inputs[] = {&x};
-  const bool passes_on = wants("watch", inputs);
+  wants("watch", inputs);  // throws if x was recorded elsewhere; the node is needed in any case
   make_room(1, 1);
   Tensor handle = x.detach();
   Tensor* const outputs[] = {&handle};
-  // If x requires a gradient itself, the node has it as its input and passes the gradient on; else it has no input.
-  const auto nothing_to_destroy = [](void*) {};
-  if (passes_on) {
-    push("watch", outputs, inputs, {nullptr, [](void*, Grads& grads) { grads.pass(0); }, nothing_to_destroy});
-  } else {
-    push("watch", outputs, {}, {nullptr, [](void*, Grads&) {}, nothing_to_destroy});
-  }
+  // The gradient is passed on if x requires one itself. If x is a frozen parameter, it must not change either.
+  push("watch", outputs, inputs, {nullptr, [](void*, Grads& grads) { grads.pass(0); }, [](void*) {}});
   nodes_.back().watches = true;
   return handle;
 }

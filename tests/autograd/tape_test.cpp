@@ -318,17 +318,19 @@ TEST_CASE("values of a frozen parameter must not change before backward, because
   Parameter& frozen = other.add("b", {2, 2}, init::normal(1), ParamGroup::frozen);
   trained.seal(1);
   other.seal(2);
-  const auto loss_of = [&](Tape& tape, bool recomputes) {
+  enum class Way { directly, recomputed, watched };
+  const auto loss_of = [&](Tape& tape, Way way) {
     const Recording on(tape);
-    const auto product = [&](const Tensor& x) { return linear(x, frozen); };
-    return sum(recomputes ? recompute(scale(a, 1), product) : product(a));
+    const Tensor weight = way == Way::watched ? tape.watch(frozen) : frozen.value();
+    const auto product = [weight](const Tensor& x) { return linear(x, weight); };
+    return sum(way == Way::recomputed ? recompute(scale(a, 1), product) : product(a));
   };
-  for (const bool recomputes : {false, true}) {
+  for (const Way way : {Way::directly, Way::recomputed, Way::watched}) {
     Tape tape;
-    const Tensor loss = loss_of(tape, recomputes);
+    const Tensor loss = loss_of(tape, way);
     other.mark_changed();
     REQUIRE_THROWS_WITH(tape.backward(loss), ContainsSubstring("parameter b was updated after it was recorded"));
-    tape.backward(loss_of(tape, recomputes));
+    tape.backward(loss_of(tape, way));
     REQUIRE(a.gradient_written());
     trained.clear_gradients();
   }
