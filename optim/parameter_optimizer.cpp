@@ -16,6 +16,7 @@ Tensor& ParameterUpdate::moment(std::string_view name) {
 }
 
 void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
+  const Tensor &values = store().values(), &gradients = store().gradients();  // which looks at every parameter
   next_.assign(moments().size(), 0);
   begin(range);
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
@@ -29,8 +30,8 @@ void ParameterOptimizer::update(const OptimizerStep& step, FlatRange range) {
         if (end - begin == size) return flat.slice_flat(offset, shape);
         return flat.slice_flat(offset + begin, Shape{end - begin});
       };
-      ParameterUpdate update{*parameter, part(store().values(), first, parameter->shape()),
-                             part(store().gradients(), first, parameter->shape()), std::move(moments_)};
+      ParameterUpdate update{*parameter, part(values, first, parameter->shape()),
+                             part(gradients, first, parameter->shape()), std::move(moments_)};
       for (std::size_t i = 0; i < next_.size(); ++i) {
         const Moment& moment = moments()[i];
         if (next_[i] == moment.parts.size() || moment.parts[next_[i]].parameter != parameter.get()) continue;
