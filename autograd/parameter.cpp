@@ -213,9 +213,13 @@ void ParameterStore::take_memory(const Tensor& values) {
   bind_gradients(empty(Shape{trainable().size()}, dtype_));
 }
 
-Parameter& ParameterStore::find(std::string_view name) const {
+Parameter* ParameterStore::find_or_null(std::string_view name) const {
   const auto found = by_name_.find(std::string(name));
-  if (found != by_name_.end()) return *found->second;
+  return found != by_name_.end() ? found->second : nullptr;
+}
+
+Parameter& ParameterStore::find(std::string_view name) const {
+  if (Parameter* const found = find_or_null(name)) return *found;
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) names.push_back(parameter->name_);
   fail("parameters: there is no parameter {}{}", name, nearest_hint(name, names));

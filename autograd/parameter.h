@@ -167,6 +167,8 @@ class ParameterStore {
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   /// The parameter of this name. Throws Error, naming the most similar parameter, if there is none.
   Parameter& find(std::string_view name) const;
+  /// The parameter of this name; null if there is none.
+  Parameter* find_or_null(std::string_view name) const;
   std::int64_t numel() const;  ///< elements of all parameters without the padding
   /// Elements of the parameters that are multiplied(): the N of 6N operations per token of a training step, forward and
   /// backward. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.

@@ -12,13 +12,6 @@ constexpr const char *kA = "lora_a", *kB = "lora_b", *kWeight = "weight";
 
 std::string beside(const std::string& name, const char* other) { return name.substr(0, name.rfind('.') + 1) + other; }
 
-const Parameter* find_or_none(const ParameterStore& store, const std::string& name) {
-  for (const auto& parameter : store.parameters()) {
-    if (parameter->name() == name) return parameter.get();
-  }
-  return nullptr;
-}
-
 // to [out, in] += scale · b [out, r] · a [r, in].
 template <class T>
 void add_product(std::span<T> to, std::span<const T> b, std::span<const T> a, std::int64_t rank, double scale) {
@@ -67,7 +60,7 @@ void merge_adapters(const ParameterStore& adapted, double scale, ParameterStore&
   for (const auto& parameter : adapted.parameters()) {
     if (is_adapter(parameter->name())) continue;
     const Parameter& copy = plain.find(parameter->name());
-    const Parameter* const a = find_or_none(adapted, beside(parameter->name(), kA));
+    const Parameter* const a = adapted.find_or_null(beside(parameter->name(), kA));
     const bool merged = parameter->name().ends_with(kWeight) && a != nullptr;
     dispatch(adapted.dtype(), [&]<class T>() {
       const std::span<const T> from = parameter->value().values<T>();

@@ -31,6 +31,8 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   REQUIRE(b.value().at(6) == 2);
   REQUIRE(&store.find("c") == &c);
   REQUIRE_THROWS_WITH(store.find("frosen"), ContainsSubstring("nearest is frozen"));
+  REQUIRE(store.find_or_null("frosen") == nullptr);
+  REQUIRE(store.find_or_null("frozen") == &store.find("frozen"));
   REQUIRE_FALSE(frozen.value().requires_grad());
   REQUIRE(a.value().requires_grad());
   REQUIRE_THROWS_WITH(frozen.gradient(), ContainsSubstring("parameter frozen: is frozen and has no gradient"));

@@ -30,12 +30,11 @@ std::vector<Destination> destinations(const ContainerReader& file, ParameterStor
     const std::uint64_t end = begin + static_cast<std::uint64_t>(entry.shape.numel()) * size;
     length = std::max(length, (end + kLineBytes - 1) / kLineBytes * kLineBytes);
     if (is_wanted && !is_wanted(entry.name)) continue;
-    const auto& all = store.parameters();
-    const auto found = std::ranges::find_if(all, [&](const auto& p) { return p->name() == entry.name; });
-    check<CorruptFile>(found != all.end() && (*found)->shape() == entry.shape,
+    const Parameter* const found = store.find_or_null(entry.name);
+    check<CorruptFile>(found != nullptr && found->shape() == entry.shape,
                        "{}: has a tensor {} of shape {}, but the model has none", file.path(), entry.name, entry.shape);
     auto* const to = dispatch(store.dtype(), [&]<class T>() {
-      return reinterpret_cast<std::byte*>(store.values().data<T>() + (*found)->offset());
+      return reinterpret_cast<std::byte*>(store.values().data<T>() + found->offset());
     });
     list.push_back({begin, end, to});
   }
