@@ -133,7 +133,8 @@ class Generator : public Model {
                                        const Tensor& source_mask = {}) const = 0;
   /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws Error,
   /// and reads nothing, if the state has no room for them; also inside a Recording, for ids of another shape or outside
-  /// the vocabulary, for a state that start() of such a model did not make, and without a prior that the model needs.
+  /// the vocabulary, for a state that start() of such a model of these sizes did not make, and without a prior that the
+  /// model needs.
   virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;
   /// Whether the logits have the same bits however the tokens are divided among calls of next_logits(). If not, they
   /// agree to rounding.

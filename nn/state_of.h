@@ -1,6 +1,8 @@
 // A state as the type that its model made.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/core/check.h"
 #include "nn/model.h"
 
@@ -12,6 +14,13 @@ T& state_of(State& state, const char* model, const char* rule = "next_logits() n
   T* const own = dynamic_cast<T*>(&state);
   check(own != nullptr, "{}: {}", model, rule);
   return *own;
+}
+
+/// Throws Error, with the name of the model, unless its state has as many layers as it has.
+inline void check_layers(const char* model, std::int64_t of_state, std::int64_t of_model) {
+  check(of_state == of_model,
+        "{}: the state must have as many layers as the model, {}; got {}; a state belongs to the model that made it",
+        model, of_model, of_state);
 }
 
 }  // namespace maki

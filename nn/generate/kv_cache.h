@@ -58,6 +58,7 @@ class KvCache final : public State {
   /// Tokens held per sequence.
   std::int64_t length() const override { return layers_.back().length(); }
   std::int64_t capacity() const override { return capacity_; }
+  std::int64_t layers() const { return std::ssize(layers_); }
   KvLayer& layer(std::size_t i) { return layers_[i]; }
   /// Removes all tokens. Must be called if a forward pass throws halfway, because some layers have then appended its
   /// tokens and others have not.

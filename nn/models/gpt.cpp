@@ -27,6 +27,7 @@ Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
     return h[i](x, cache != nullptr ? &cache->layer(i) : nullptr);
   };
   if (cache == nullptr) return hidden_through(ids, 0, {}, layer);
+  check_layers("gpt", cache->layers(), config.n_layer);
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache->batch(),
         "gpt: the next ids must be [{}, t], the batch of the cache; got {}", cache->batch(), ids.shape());
   const Tensor x = hidden_through(ids, cache->length(), cache->recent.ids(), layer);

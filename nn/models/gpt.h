@@ -54,7 +54,8 @@ struct Gpt {
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
   /// changing the cache, if an id is outside [0, V), if more tokens would be held than the cache or learned positions
-  /// have room for, inside a Recording, or without the `prior` [B, 1, V], of the last token, if the model has one.
+  /// have room for, inside a Recording, for the cache of a model of other sizes, or without the `prior` [B, 1, V], of
+  /// the last token, if the model has one.
   Tensor next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior = {}) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.

@@ -91,6 +91,7 @@ Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
   const auto layer = [this, state](std::size_t i, const Tensor& x) { return block(i, x, state); };
   if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);
+  check_layers("linear", state->layers(), gpt.config.n_layer);
   const Tensor y = gpt.hidden_through(ids, state->length(), state->recent.ids(), layer);
   state->advance(ids.shape()[1]);
   state->recent.append(ids);

@@ -44,6 +44,7 @@ class LinearState final : public State {
   /// sums.0, norms.0, sums.1, …: Σ φ(k) vᵀ and Σ φ(k) of each layer.
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
+  std::int64_t layers() const { return std::ssize(layers_); }
   LinearAttentionSums& layer(std::size_t i) { return layers_[i]; }
   /// The last inputs of the short convolutions of a layer, if it has any.
   RecentInputs& recent_inputs(std::size_t i) { return recent_inputs_[i]; }

@@ -80,6 +80,7 @@ std::unique_ptr<Seq2SeqState> Seq2Seq::start(const Tensor& source, const Tensor&
 Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == state.batch() && ids.shape()[1] >= 1,
         "seq2seq: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", state.batch(), ids.shape());
+  check_layers("seq2seq", state.self().layers(), config.n_layer);
   const std::int64_t tokens = ids.shape()[1];
   check(state.length() + tokens <= state.capacity(), "seq2seq: a target has at most block_size = {} tokens; got {}",
         state.capacity(), state.length() + tokens);

@@ -59,6 +59,7 @@ Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std
   check(memory == nullptr || memory->batch() == ids.shape()[0],
         "transformer-xl: ids must have as many rows as the memory, {}; got {}", memory != nullptr ? memory->batch() : 0,
         ids.shape());
+  if (memory != nullptr) check_layers("transformer-xl", memory->layers(), config.n_layer);
   const Tensor embedded = embed(ids, memory != nullptr ? memory->recent() : Tensor());
   if (entering != nullptr) entering->clear();
   return hidden_through(embedded, [&](std::size_t i, const Tensor& x) {
@@ -144,6 +145,7 @@ Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
         "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache.batch(),
         ids.shape());
+  check_layers("transformer-xl", cache.layers(), net.config.n_layer);
   const Tensor embedded = net.embed(ids, cache.recent.ids());
   const Tensor prior = prior_of_last(ids, cache.recent.ids(), net.dtype);
   const std::int64_t tokens = ids.shape()[1];

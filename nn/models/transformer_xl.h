@@ -45,6 +45,7 @@ class SegmentMemory final : public State {
   /// numbers of the type of the layers, because all tensors of a state that is carried have one type.
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
+  std::int64_t layers() const { return std::ssize(layers_); }
   /// The memory of layer i, [B, length(), C]; an empty handle if nothing is in the memory.
   Tensor layer(std::size_t i) const { return length() > 0 ? layers_[i] : Tensor(); }
   /// The last tokens in the memory, as many as n-grams and prior need, [B, m] int32; an empty handle if there are none.
@@ -80,6 +81,7 @@ class DistanceCache final : public State {
   /// kv.0, kv.1, …: k‖v of each layer, [B, memory + block_size, 2C].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
+  std::int64_t layers() const { return std::ssize(kv_); }
   /// Tokens that can be read before the segment ends, at least 1. If it has ended, begins the next one first.
   std::int64_t room();
   /// Writes k‖v [B, t, 2C] of a layer's next t tokens behind those that it holds. Returns the tensor of the layer,
@@ -112,7 +114,8 @@ struct TransformerXl {
   TransformerXl(const Scope& scope, const TransformerXlConfig& config);
 
   /// Everything except the head: ids [B, T] int32, of any T → [B, T, C]. With a memory, ids are the tokens after it.
-  /// `entering`, if not null, becomes what SegmentMemory::append() takes. Throws Error unless the memory has B rows.
+  /// `entering`, if not null, becomes what SegmentMemory::append() takes. Throws Error unless the memory has B rows and
+  /// the layers of the model.
   Tensor hidden(const Tensor& ids, const SegmentMemory* memory = nullptr,
                 std::vector<Tensor>* entering = nullptr) const;
   /// hidden() of what embed() returned, [B, T, C], with block i replaced by layer(i, x).

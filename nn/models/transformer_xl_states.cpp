@@ -133,6 +133,8 @@ std::int64_t DistanceCache::room() {
 const Tensor& DistanceCache::append(std::size_t layer, const Tensor& kv) {
   Tensor& to = kv_[layer];
   const std::int64_t width = to.shape()[2], tokens = kv.shape()[1];
+  check(kv.shape() == Shape{batch_, tokens, width},
+        "transformer-xl: keys and values of the state must be [{}, t, {}]; got {}", batch_, width, kv.shape());
   dispatch(to.dtype(), [&]<class T>() {
     for (std::int64_t b = 0; b < batch_; ++b) {
       std::copy_n(kv.data<T>() + b * tokens * width, tokens * width,

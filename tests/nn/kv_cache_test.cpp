@@ -2,9 +2,16 @@
 #include "nn/generate/kv_cache.h"
 
 #include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
+#include "nn/models/linear.h"
+#include "nn/models/seq2seq.h"
+#include "nn/models/transformer_xl.h"
 #include "tests/catch.h"
 #include "tests/nn/small_gpt.h"
 
@@ -192,4 +199,35 @@ TEST_CASE("a cache rejects tokens that it cannot hold, and is unchanged by that"
   REQUIRE(cache.length() == 7);
   gpt.model.next_logits(random_ids(2, 2, 7, 29), cache);
   REQUIRE(cache.length() == 9);
+}
+
+TEMPLATE_TEST_CASE("the state of a model of other sizes is refused, and reads nothing", "",
+                   (std::pair<GptModel, TransformerConfig>), (std::pair<LinearModel, LinearConfig>),
+                   (std::pair<TransformerXlModel, TransformerXlConfig>), (std::pair<Seq2SeqModel, Seq2SeqConfig>)) {
+  using Config = typename TestType::second_type;
+  const auto made = [](std::int64_t layers, std::int64_t width, ParameterStore& store) {
+    Config config;
+    static_cast<TransformerConfig&>(config) = kSmall;
+    config.n_layer = layers;
+    config.n_embd = width;
+    if constexpr (std::is_same_v<Config, TransformerXlConfig>) config.memory = 4;
+    if constexpr (std::is_same_v<Config, Seq2SeqConfig>) config.source_vocab_size = kSmall.vocab_size;
+    auto model = std::make_unique<typename TestType::first_type>(Scope(store), config);
+    store.seal(1);
+    return model;
+  };
+  ParameterStore own;
+  const auto model = made(2, 12, own);
+  const Tensor ids = random_ids(1, 2, kSmall.vocab_size, 1);
+  const auto state = model->start(1, std::is_same_v<Config, Seq2SeqConfig> ? ids : Tensor());
+  const Tensor expected = model->next_logits(ids, *state);
+  state->clear();
+  for (const auto& [layers, width] : std::initializer_list<std::pair<int, int>>{{1, 12}, {3, 12}, {2, 8}, {2, 16}}) {
+    INFO(layers << " layers of width " << width);
+    ParameterStore store;
+    const auto other = made(layers, width, store);
+    REQUIRE_THROWS_AS(other->next_logits(ids, *state), Error);
+    REQUIRE(state->length() == 0);
+  }
+  REQUIRE(same_bits(model->next_logits(ids, *state), expected));
 }
