@@ -21,7 +21,7 @@ Recording::Recording(Tape& tape) : Recording(tape, {.step = tape.recordings_}) {
 Recording::Recording(Tape& tape, const RandomContext& random)
     : tape_(tape), previous_(current_tape), outer_random_(tape.random_), exceptions_(std::uncaught_exceptions()) {
   check(!tape.running_, "recording: the tape is running backward; record on another tape");
-  check(tape.nodes_.empty() || tape.precision_ == product_precision,
+  check((tape.nodes_.empty() && tape.open_recordings_ == 0) || tape.precision_ == product_precision,
         "recording: the tape was begun with products in {}; got {}; record on another tape, or clear() it",
         to_string(tape.precision_), to_string(product_precision));
   if (tape.open_recordings_++ == 0 && tape.nodes_.empty()) tape.random_calls_ = 0;

@@ -348,3 +348,22 @@ TEST_CASE("an op that would be rounded otherwise than the backward pass of its r
   REQUIRE_THROWS_WITH(linear(x, w), ContainsSubstring("linear: the Recording was begun with products in float32; got "
                                                       "bfloat16"));
 }
+
+TEST_CASE("a recording within another one rounds as that one does, also before anything is recorded") {
+  ParameterStore store;
+  Parameter& w = store.add("w", {2, 2}, init::normal(1));
+  store.seal(1);
+  Tape tape;
+  {
+    const Recording outer(tape);
+    {
+      const ProductPrecision rounding(Precision::bfloat16);
+      REQUIRE_THROWS_WITH(Recording(tape), ContainsSubstring("begun with products in float32; got bfloat16"));
+    }
+    const Recording inner(tape);
+    REQUIRE_NOTHROW(linear(full({1, 2}, DType::float32, 1), w));
+  }
+  tape.clear();
+  const ProductPrecision rounding(Precision::bfloat16);
+  REQUIRE_NOTHROW(Recording(tape));
+}
