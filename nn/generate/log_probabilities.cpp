@@ -4,9 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/core/check.h"
+
 namespace maki {
 
 TokenLogProbabilities log_probabilities(const Tensor& logits, std::int32_t id, std::int64_t count) {
+  check(id >= 0 && id < logits.numel() && count >= 0,
+        "log-probabilities: the id must be in [0, {}), and the count must not be negative; got {} and {}",
+        logits.numel(), id, count);
   std::vector<double> values(static_cast<std::size_t>(logits.numel()));
   dispatch(logits.dtype(), [&]<class T>() { std::ranges::copy(logits.values<T>(), values.begin()); });
   const double largest = *std::ranges::max_element(values);

@@ -19,8 +19,8 @@ struct TokenLogProbabilities {
 };
 
 /// The log-softmax of logits of V elements at `id` and at the `count` largest logits (at most V). Logits of +Inf share
-/// all the probability equally; one of −Inf has −Inf. Requires: 0 <= id < V, count >= 0, and the logits define a
-/// distribution (BadLogitsError).
+/// all the probability equally; one of −Inf has −Inf. Throws Error unless 0 <= id < V and count >= 0. Requires: the
+/// logits define a distribution (BadLogitsError).
 TokenLogProbabilities log_probabilities(const Tensor& logits, std::int32_t id, std::int64_t count);
 
 }  // namespace maki

@@ -143,6 +143,8 @@ TEST_CASE("log-probabilities are the log-softmax of the logits, the most probabl
   REQUIRE(result.top[2].value == Approx(0.5 - std::log(sum)).epsilon(1e-14));
   REQUIRE(log_probabilities(tensor<double>(logits, {5}), 0, 9).top.size() == 5);
   REQUIRE(log_probabilities(tensor<double>(logits, {5}), 4, 0).drawn.value == -kInfinity);
+  for (const auto& [id, count] : {std::pair(-1, 1), std::pair(5, 1), std::pair(0, -1)})
+    REQUIRE_THROWS_AS(log_probabilities(tensor<double>(logits, {5}), id, count), Error);
   REQUIRE(log_probabilities(tensor<float>({1e30F, std::numeric_limits<float>::infinity()}, {2}), 1, 1).drawn.value ==
           0);
 }
