@@ -34,6 +34,9 @@ std::int64_t SequenceOrder::start(std::int64_t sample) const {
 // rounds, as in NIST's FF1: over 20,000 epochs of 5 windows, the most frequent position of a window was 33 % too
 // frequent with four rounds, and 3 % with ten, which is no more than chance.
 std::int64_t feistel(std::int64_t index, std::int64_t n, std::uint64_t seed, std::int64_t epoch) {
+  // Of another index the walk might never end.
+  check(index >= 0 && index < n, "order: an index must be in [0, {}), and a sample must not be negative; got {}", n,
+        index);
   const int half_bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)) + 1) / 2);
   const RandomStream stream(seed, RandomPurpose::shuffle, static_cast<std::uint64_t>(epoch));
   const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;

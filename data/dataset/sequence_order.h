@@ -31,8 +31,8 @@ class SequenceOrder {
   std::uint64_t seed_;
 };
 
-/// π_epoch(index): a pseudorandom permutation of [0, n) that depends on (seed, epoch) alone. Requires: n >= 1 and index
-/// in [0, n).
+/// π_epoch(index): a pseudorandom permutation of [0, n) that depends on (seed, epoch) alone. Throws Error unless index
+/// is in [0, n).
 std::int64_t feistel(std::int64_t index, std::int64_t n, std::uint64_t seed, std::int64_t epoch);
 
 }  // namespace maki

@@ -157,3 +157,10 @@ TEST_CASE("a text of T + 1 tokens is one window, one fewer is rejected with both
   require_refused([] { SequenceOrder(8, 8, 1); }, {"block_size", "9", "got 8", "more text"});
   require_refused([] { SequenceOrder(0, 1, 1); }, {"2", "got 0"});
 }
+
+TEST_CASE("an index that does not exist is refused: looking for its place might never end") {
+  REQUIRE(feistel(0, 1, 7, 0) == 0);
+  for (const auto& [index, n] : {std::pair(-1, 5), std::pair(5, 5), std::pair(0, 0)})
+    REQUIRE_THROWS_AS(feistel(index, n, 7, 0), Error);
+  REQUIRE_THROWS_AS(SequenceOrder(100, 3, 7).start(-1), Error);
+}
