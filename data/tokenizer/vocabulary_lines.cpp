@@ -1,6 +1,8 @@
 // Vocabularies in text files: merges.txt and .tiktoken.
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "data/io/error.h"
@@ -44,14 +46,23 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-// What is known of a published vocabulary by its number of ranks.
+// What is known of a published vocabulary by its number of ranks: those of GPT-2, GPT-4, Llama 3, GPT-4o and Llama 4.
 struct Published {
-  std::size_t ranks;
-  const char* rule;
-  bool end_of_text;  // as the next id
+  std::size_t ranks = 0;  // of no published one
+  const char* rule = "gpt2";
+  bool end_of_text = false;   // as the next id
+  bool whole_pieces = false;  // see all_merges()
 };
-constexpr Published kPublished[] = {
-    {50'256, "gpt2", true}, {100'256, "cl100k", false}, {128'000, "cl100k", false}, {199'998, "o200k", false}};
+constexpr Published kPublished[] = {{50'256, "gpt2", true},
+                                    {100'256, "cl100k"},
+                                    {128'000, "cl100k", false, true},
+                                    {199'998, "o200k"},
+                                    {200'000, "o200k"}};
+
+Published published_with(std::size_t ranks) {
+  const auto* const known = std::ranges::find(kPublished, ranks, &Published::ranks);
+  return known == std::end(kPublished) ? Published() : *known;
+}
 
 // A merge for every token of two bytes or more, in order of rank: the two parts that the merges before it make of it.
 std::vector<BpeMerge> merges_by_rank(const TokenList& tokens) {
@@ -74,6 +85,29 @@ std::vector<BpeMerge> merges_by_rank(const TokenList& tokens) {
                        id, parts.size());
     merges.push_back({parts[0], parts[1], static_cast<std::int32_t>(id)});
     encoder.add(merges.back());
+  }
+  return merges;
+}
+
+// For every two tokens that make up a token, a merge, in order of its rank: what tiktoken joins. Llama 3 has a
+// vocabulary whose tokens were not all learned together. Some are made of three tokens of lower rank, and occur as
+// whole pieces alone. The order of the merges of one token is that in which transformers writes them.
+std::vector<BpeMerge> all_merges(const TokenList& tokens) {
+  constexpr std::size_t kLongest = 256;  // in bytes: twice that of Llama 3, and all pairs of parts are looked up
+  const TokenIndex index(tokens);
+  std::vector<BpeMerge> merges;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const std::string_view token = tokens[id];
+    check<CorpusError>(token.size() <= kLongest,
+                       "tokenizer: of {} tokens, each may have at most {} bytes; that of rank {} has {}", tokens.size(),
+                       kLongest, id, token.size());
+    const auto first = static_cast<std::ptrdiff_t>(merges.size());
+    for (std::size_t at = 1; at < token.size(); ++at) {
+      const std::int32_t left = index.find(token.substr(0, at)), right = index.find(token.substr(at));
+      if (left >= 0 && right >= 0) merges.push_back({left, right, static_cast<std::int32_t>(id)});
+    }
+    std::ranges::sort(merges.begin() + first, merges.end(), {},
+                      [](const BpeMerge& merge) { return std::pair(merge.left, merge.right); });
   }
   return merges;
 }
@@ -108,14 +142,13 @@ std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text) {
                        expected, truncate_for_message(line));
     parts.tokens.add(bytes);
   }
-  parts.merges = merges_by_rank(parts.tokens);
-  for (const Published& known : kPublished) {
-    if (known.ranks != parts.tokens.size()) continue;
-    parts.rule = known.rule;
-    if (!known.end_of_text) break;
+  const Published known = published_with(parts.tokens.size());
+  parts.rule = known.rule;
+  parts.whole_pieces = known.whole_pieces;
+  parts.merges = known.whole_pieces ? all_merges(parts.tokens) : merges_by_rank(parts.tokens);
+  if (known.end_of_text) {
     parts.added.push_back({.id = static_cast<std::int32_t>(parts.tokens.size())});
     parts.tokens.add(kEndOfText);
-    break;
   }
   return std::make_unique<BpeTokenizer>(std::move(parts));
 }

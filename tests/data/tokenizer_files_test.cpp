@@ -163,23 +163,53 @@ TEST_CASE("a .tiktoken file gives the same ids") {
   }
 }
 
+namespace {
+
+// The bytes, all pairs of bytes, and pairs with a third byte.
+std::string tiktoken_of_pairs(int ranks) {
+  std::string lines;
+  for (int i = 0; i < ranks; ++i) {
+    const auto byte = [i](int shift) { return static_cast<char>((i - 256) >> shift & 255); };
+    const std::string token = i < 256 ? std::string(1, static_cast<char>(i)) : std::string{byte(8), byte(0)};
+    lines += fmt::format("{} {}\n", base64(i < 256 + 65'536 ? token : token + byte(16)), i);
+  }
+  return lines;
+}
+
+}  // namespace
+
 TEST_CASE("a .tiktoken file with as many ranks as a published one cuts texts as that does") {
   const std::vector<std::tuple<int, const char*, bool>> published = {
-      {50'255, "gpt2", false}, {50'256, "gpt2", true}, {100'256, "cl100k", false}, {199'998, "o200k", false}};
+      {50'255, "gpt2", false},    {50'256, "gpt2", true},    {100'256, "cl100k", false},
+      {128'000, "cl100k", false}, {199'998, "o200k", false}, {200'000, "o200k", false}};
   const TemporaryFolder folder;
   for (const auto& [ranks, rule, end_of_text] : published) {
-    // The bytes, all pairs of bytes, and pairs with a third byte.
-    std::string lines;
-    for (int i = 0; i < ranks; ++i) {
-      const auto byte = [i](int shift) { return static_cast<char>((i - 256) >> shift & 255); };
-      const std::string token = i < 256 ? std::string(1, static_cast<char>(i)) : std::string{byte(8), byte(0)};
-      lines += fmt::format("{} {}\n", base64(i < 256 + 65'536 ? token : token + byte(16)), i);
-    }
-    const auto tokenizer = read_tokenizer(folder.write("ranks.tiktoken", lines));
+    const auto tokenizer = read_tokenizer(folder.write("ranks.tiktoken", tiktoken_of_pairs(ranks)));
     REQUIRE(tokenizer->bpe_parts()->rule == rule);
     REQUIRE(tokenizer->vocab_size() == ranks + end_of_text);
     REQUIRE((tokenizer->end_of_text() == ranks) == end_of_text);
+    REQUIRE(tokenizer->bpe_parts()->whole_pieces == (ranks == 128'000));
   }
+}
+
+TEST_CASE(
+    "the file of Llama 3 has tokens that occur as whole pieces alone, and joins any two tokens that make up one") {
+  const TemporaryFolder folder;
+  const auto id_of_pair = [](char first, char second) { return 256 + 256 * first + second; };
+  const std::string lines = tiktoken_of_pairs(127'999), whole = base64("abcde") + " ";
+  const auto tokenizer = read_tokenizer(folder.write("tokenizer.model", lines + whole + "127999\n"));
+  REQUIRE(tokenizer->encode("abcde") == std::vector<std::int32_t>{127'999});  // ab cd e otherwise
+  REQUIRE(tokenizer->encode("abcdef") ==
+          std::vector<std::int32_t>{id_of_pair('a', 'b'), id_of_pair('c', 'd'), id_of_pair('e', 'f')});
+  // One merge of each pair, and two of each pair with a third byte.
+  REQUIRE(std::ssize(tokenizer->bpe_parts()->merges) == 65'536 + 2 * (127'999 - 256 - 65'536));
+  REQUIRE(read_tokenizer_json(tokenizer_json(*tokenizer))->save() == tokenizer->save());
+  require_refused(
+      [&] { read_tokenizer(folder.write("a.tiktoken", lines + whole + "127999\n" + base64("x0 ") + " 128000\n")); },
+      {"the token of rank 127999 must consist of two tokens of lower rank; it consists of 3"});
+  require_refused(
+      [&] { read_tokenizer(folder.write("a.tiktoken", lines + base64(std::string(257, 'a')) + " 127999\n")); },
+      {"may have at most 256 bytes; that of rank 127999 has 257"});
 }
 
 TEST_CASE("the saved form of any tokenizer is a tokenizer file, and the first for which a directory is searched") {
