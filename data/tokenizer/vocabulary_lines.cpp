@@ -46,18 +46,16 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-// What is known of a published vocabulary by its number of ranks: those of GPT-2, GPT-4, Llama 3, GPT-4o and Llama 4.
+// What is known of a published vocabulary by its number of ranks: those of GPT-2, GPT-4, Llama 3, Qwen, GPT-4o and
+// Llama 4.
 struct Published {
   std::size_t ranks = 0;  // of no published one
   const char* rule = "gpt2";
   bool end_of_text = false;   // as the next id
   bool whole_pieces = false;  // see all_merges()
 };
-constexpr Published kPublished[] = {{50'256, "gpt2", true},
-                                    {100'256, "cl100k"},
-                                    {128'000, "cl100k", false, true},
-                                    {199'998, "o200k"},
-                                    {200'000, "o200k"}};
+constexpr Published kPublished[] = {{50'256, "gpt2", true},   {100'256, "cl100k"}, {128'000, "cl100k", false, true},
+                                    {151'643, "qwen2", true}, {199'998, "o200k"},  {200'000, "o200k"}};
 
 Published published_with(std::size_t ranks) {
   const auto* const known = std::ranges::find(kPublished, ranks, &Published::ranks);
