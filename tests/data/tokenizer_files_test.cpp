@@ -180,8 +180,8 @@ std::string tiktoken_of_pairs(int ranks) {
 
 TEST_CASE("a .tiktoken file with as many ranks as a published one cuts texts as that does") {
   const std::vector<std::tuple<int, const char*, bool>> published = {
-      {50'255, "gpt2", false},  {50'256, "gpt2", true},   {100'256, "cl100k", false}, {128'000, "cl100k", false},
-      {151'643, "qwen2", true}, {151'643, "qwen2", true}, {199'998, "o200k", false},  {200'000, "o200k", false}};
+      {50'255, "gpt2", false},  {50'256, "gpt2", true},    {100'256, "cl100k", false}, {128'000, "cl100k", false},
+      {151'643, "qwen2", true}, {199'998, "o200k", false}, {200'000, "o200k", false}};
   const TemporaryFolder folder;
   for (const auto& [ranks, rule, end_of_text] : published) {
     const auto tokenizer = read_tokenizer(folder.write("ranks.tiktoken", tiktoken_of_pairs(ranks)));
