@@ -84,9 +84,8 @@ void LanguageModelTask::order_windows(RowOrder order) {
                     documents(dataset_->val, text_.stride));
 }
 
-// The tokens of a row. A text that fits into one window, as few texts of a run do but many that `maki eval` reads, is
-// not padded: attention takes a time that grows with the square of a context, which imported models have by the
-// hundred thousand.
+// The tokens of a row. A text that fits into one window, as that of `maki eval` may and that of a run never does, is
+// not padded: attention takes a time that grows with the square of the context, which may be long in an imported model.
 std::int64_t LanguageModelTask::eval_width(Part part) const {
   const auto targets = static_cast<std::int64_t>((part == Part::train ? dataset_->train : dataset_->val).size()) - 1;
   return config_.respect_documents ? config_.block_size : std::clamp<std::int64_t>(targets, 1, config_.block_size);
