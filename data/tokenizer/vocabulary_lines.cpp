@@ -91,7 +91,8 @@ std::vector<BpeMerge> merges_by_rank(const TokenList& tokens) {
 // vocabulary whose tokens were not all learned together. Some are made of three tokens of lower rank, and occur as
 // whole pieces alone. The order of the merges of one token is that in which transformers writes them.
 std::vector<BpeMerge> all_merges(const TokenList& tokens) {
-  constexpr std::size_t kLongest = 256;  // in bytes: twice that of Llama 3, and all pairs of parts are looked up
+  constexpr std::size_t kLongest = 256;       // in bytes: twice that of Llama 3, and all pairs of parts are looked up
+  constexpr std::size_t kMergesPerToken = 8;  // on average, four times those of Llama 3
   const TokenIndex index(tokens);
   std::vector<BpeMerge> merges;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
@@ -104,6 +105,9 @@ std::vector<BpeMerge> all_merges(const TokenList& tokens) {
       const std::int32_t left = index.find(token.substr(0, at)), right = index.find(token.substr(at));
       if (left >= 0 && right >= 0) merges.push_back({left, right, static_cast<std::int32_t>(id)});
     }
+    check<CorpusError>(merges.size() <= kMergesPerToken * tokens.size(),
+                       "tokenizer: {} tokens may be made up of two others in at most {} ways; there are more",
+                       tokens.size(), kMergesPerToken * tokens.size());
     std::ranges::sort(merges.begin() + first, merges.end(), {},
                       [](const BpeMerge& merge) { return std::pair(merge.left, merge.right); });
   }

@@ -3,6 +3,7 @@
 #include "data/tokenizer/tokenizer_files.h"
 
 #include <nlohmann/json.hpp>
+#include <random>
 #include <rapidcheck.h>
 #include <sys/stat.h>
 
@@ -210,6 +211,17 @@ TEST_CASE(
   require_refused(
       [&] { read_tokenizer(folder.write("a.tiktoken", lines + base64(std::string(257, 'a')) + " 127999\n")); },
       {"may have at most 256 bytes; that of rank 127999 has 257"});
+  // Parts of a text are made up of two others in as many ways as they are long.
+  std::mt19937_64 random(1);
+  std::string text(900, '\0'), parts = tiktoken_of_pairs(256 + 65'536);
+  for (char& c : text) c = static_cast<char>(random());
+  int rank = 256 + 65'536;
+  for (std::size_t size = 3; rank < 128'000; ++size) {
+    for (std::size_t at = 0; at + size <= text.size() && rank < 128'000; ++at)
+      parts += fmt::format("{} {}\n", base64(text.substr(at, size)), rank++);
+  }
+  require_refused([&] { read_tokenizer(folder.write("a.tiktoken", parts)); },
+                  {"128000 tokens may be made up of two others in at most 1024000 ways; there are more"});
 }
 
 TEST_CASE("the saved form of any tokenizer is a tokenizer file, and the first for which a directory is searched") {
