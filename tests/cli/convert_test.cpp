@@ -41,7 +41,14 @@ TEST_CASE("a run that is exported and imported again writes the same text") {
     REQUIRE_THAT(imported.out, ContainsSubstring(folder / "again") && ContainsSubstring("char tokenizer"));
     REQUIRE_THAT(imported.err, ContainsSubstring("maki generate") && ContainsSubstring("--init-from"));
     REQUIRE(generated_text(folder / "again") == generated_text(run));
-    require_ok(run_maki({"inspect", folder / "again", "--verify"}));
+    // It has no text that a resumed run could read.
+    REQUIRE_THAT(
+        require_ok(run_maki({"inspect", folder / "again", "--verify"})).out,
+        ContainsSubstring("step-00000000.maki: is whole; it was imported, and --init-from trains it further\n"));
+    const Finished verified = require_ok(run_maki({"inspect", folder / "again", "--verify", "--json"}));
+    const auto facts = nlohmann::json::parse(verified.out);
+    REQUIRE(facts.at("verified") == true);
+    REQUIRE(facts.at("checkpoints").at(0).at("resumable") == false);
   }
 }
 

@@ -41,6 +41,11 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
   return {verdict_on(path, [&] { VerifiedCheckpoint{path}; })};
 }
 
+// What training does with a checkpoint that is whole. An imported model has no text that a resumed run could read.
+const char* use_of(bool resumable) {
+  return resumable ? "can be resumed" : "is whole; it was imported, and --init-from trains it further";
+}
+
 // Returns the verdicts as a JSON array. Without --json, prints one line per checkpoint (none for a single bad one,
 // which the error describes). If training cannot resume from all of them, prints the array with --json and throws
 // CheckpointError with the first fault.
@@ -50,11 +55,12 @@ Json verify(const InspectOptions& o) {
   std::vector<std::string> faults;
   for (const Verdict& verdict : list) {
     const bool good = verdict.fault.empty();
+    const bool resumable = good && read_state(ContainerReader(verdict.path)).characters > 0;
     if (!good) faults.push_back(verdict.fault);
-    facts.push_back({{"path", verdict.path}, {"resumable", good}});
+    facts.push_back({{"path", verdict.path}, {"resumable", resumable}});
     if (!good) facts.back()["fault"] = verdict.fault;
     if (o.json || (!good && list.size() == 1)) continue;
-    fmt::print("{}\n", good ? escape_unprintable(verdict.path) + ": can be resumed"
+    fmt::print("{}\n", good ? fmt::format("{}: {}", escape_unprintable(verdict.path), use_of(resumable))
                             : "cannot be resumed: " + escape_unprintable(verdict.fault));
   }
   if (faults.empty()) return facts;
