@@ -133,9 +133,11 @@ TEST_CASE("without ids in the directory the name of a special token decides") {
   REQUIRE(end_of(directory.imported(), 262) == "end of text");
   directory.set("config.json", "eos_token_id", -1);
   REQUIRE(end_of(directory.imported(), 262) == "end of text");
-  directory.set("config.json", "eos_token_id", "end");
-  require_refused(run_maki({"import", directory.path, "--out", directory.folder / "x"}), 4,
-                  {"eos_token_id must be an id or a list of ids; got \"end\""});
+  for (const json& wrong : {json("end"), json(2147483648U), json(18446744073709551615U)}) {
+    directory.set("config.json", "eos_token_id", wrong);
+    require_refused(run_maki({"import", directory.path, "--out", directory.folder / "x"}), 4,
+                    {"eos_token_id must be an id or a list of ids; got " + wrong.dump()});
+  }
 }
 
 TEST_CASE("chat template and special tokens map go out as they came in") {

@@ -17,8 +17,10 @@ std::vector<std::int32_t> token_ids(const nlohmann::json& object, const char* na
   const nlohmann::json& value = object[name];
   std::vector<std::int32_t> ids;
   for (const nlohmann::json& id : value.is_array() ? value : nlohmann::json::array({value})) {
-    check<CheckpointError>(id.is_number_integer() && id.get<std::int64_t>() <= std::numeric_limits<std::int32_t>::max(),
-                           "{}: {} must be an id or a list of ids; got {}", path, name,
+    // Numbers above 2^63 would become negative ones.
+    const bool good = id.is_number_unsigned() ? id.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max()
+                                              : id.is_number_integer();
+    check<CheckpointError>(good, "{}: {} must be an id or a list of ids; got {}", path, name,
                            truncate_for_message(value.dump()));
     if (id.get<std::int64_t>() >= 0) ids.push_back(id.get<std::int32_t>());
   }
