@@ -111,6 +111,23 @@ TEST_CASE("maki tokenizer encode reads files of any length, and lines one by one
   REQUIRE((require_ok(run_maki(threads, with_input(many))).out == expected));
 }
 
+TEST_CASE("a user at a terminal is told to type a text that is read from standard input") {
+  if (!has_terminals()) return;
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), tokenizer = folder / "tokenizer.json";
+  require_ok(run_maki({"tokenizer", "train", corpus, "--vocab-size", "300", "--out", tokenizer}));
+  RunOptions typed;
+  typed.typed = "a text of some words, and of some more\n\x04";
+  for (const Arguments& words :
+       {Arguments{"tokenizer", "encode", tokenizer}, Arguments{"prepare", "-", "--out", folder / "tokens"},
+        Arguments{"tokenizer", "train", "-", "--vocab-size", "300", "--out", folder / "other.json"}}) {
+    INFO(words.front());
+    REQUIRE_THAT(require_ok(run_maki(words, typed)).err,
+                 ContainsSubstring("type the text, then press Enter and Ctrl-D"));
+  }
+  REQUIRE(require_ok(run_maki({"tokenizer", "encode", tokenizer, corpus})).err.empty());
+}
+
 TEST_CASE("maki tokenizer encode names what it cannot encode by its place in the whole text") {
   const TemporaryFolder folder;
   const std::string run = folder / "run", corpus = folder.write("corpus.txt", small_text());

@@ -38,6 +38,10 @@ void write_to_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
+void ask(const std::string& line) {
+  if (isatty(STDIN_FILENO) != 0) say(line);
+}
+
 void warn(const std::string& line) {
   const bool quiet = std::exchange(quiet_now, false);
   say(line);

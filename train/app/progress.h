@@ -50,6 +50,8 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
 }
 /// A line of its own.
 inline void say(const std::string& line) { to_stderr("{}\n", line); }
+/// say(), where standard input is a terminal, which otherwise waits without a word: what to type.
+void ask(const std::string& line);
 /// say() that keep_quiet() does not silence, for what changes a result. Ranks other than 0 must not call it.
 void warn(const std::string& line);
 

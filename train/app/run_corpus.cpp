@@ -95,7 +95,12 @@ void adopt_reading_fields(const std::string& run, const std::vector<std::string>
             fmt::format("{}", fmt::join(undo, " ")));
 }
 
+void ask_for_text(const std::vector<std::string>& sources) {
+  if (std::ranges::find(sources, "-") != sources.end()) ask("type the text, then press Enter and Ctrl-D");
+}
+
 std::string read_prompt_file(const std::string& path, const std::string& run) {
+  ask_for_text({path});
   const std::string bytes = read_file(path);
   if (!invalid_utf8(bytes)) return bytes;
   const std::optional<Config> stored = stored_config(run);
@@ -129,6 +134,7 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
           shell_quote(source));
   }
   if (auto prepared = read_prepared(sources)) return std::move(*prepared);
+  ask_for_text(sources);
   Corpus corpus = load_corpus(sources, options);
   print_messages(corpus.notes);
   return corpus;

@@ -29,6 +29,8 @@ const std::vector<std::string>& reading_fields();
 /// A given field of documents stands for all of them. Says on stderr what was copied. Throws what
 /// RunDirectory::apply_config() throws.
 void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config);
+/// Says what to type if a source is standard input and that is a terminal.
+void ask_for_text(const std::vector<std::string>& sources);
 
 /// The text of a file for a model of `run` to continue: its bytes, or if they are not UTF-8, but the run stores the
 /// encoding of its text, decoded from that. Throws CorpusError if the file cannot be read or decoded.

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <iostream>
 #include <memory>
-#include <unistd.h>
 
 #include "data/dataset/labelled.h"
 #include "data/io/error.h"
@@ -80,7 +79,7 @@ class Classifier {
 
 // Answers each line of standard input before it reads the next.
 int classify_lines(const Classifier& classifier) {
-  if (isatty(STDIN_FILENO) != 0) to_stderr("type a line to label it; end with Ctrl-D\n");
+  ask("type a line to label it; end with Ctrl-D");
   std::string line;
   for (std::int64_t number = 1; interrupted() == 0 && next_line(std::cin, line); ++number) {
     const DeferInterrupts deferred;  // not while waiting for a line, when there is nothing to end

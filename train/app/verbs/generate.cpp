@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <unistd.h>
 
 #include "data/io/error.h"
 #include "data/io/file.h"
@@ -38,7 +37,7 @@ struct GenerateVerbOptions {
 
 // The prompt from standard input, without the newline at its end, which shells and terminals add unasked.
 std::string prompt_from_stdin() {
-  if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt, then press Enter and Ctrl-D\n");
+  ask("type the prompt, then press Enter and Ctrl-D");
   std::string prompt;
   append_input("-", prompt);
   if (prompt.ends_with("\r\n")) {
@@ -111,7 +110,7 @@ int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
     std::istringstream lines(o.prompt && text.empty() ? "\n" : text);  // a prompt is a line, also an empty one
     return translate_lines(loaded, lines, how);
   }
-  if (isatty(STDIN_FILENO) != 0) to_stderr("type a line to translate it; end with Ctrl-D\n");
+  ask("type a line to translate it; end with Ctrl-D");
   std::ios::sync_with_stdio(false);  // else std::cin has no buffer, and does not know what can be read at once
   return translate_lines(loaded, std::cin, how);
 }

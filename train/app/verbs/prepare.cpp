@@ -74,6 +74,7 @@ void say_what_was_learned_from(const Prepared& prepared) {
 
 int prepare(const PrepareVerbOptions& o) {
   const PrepareOptions options = prepare_options(o);
+  ask_for_text(o.corpus);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
   say_what_was_learned_from(prepared);
   Report report;

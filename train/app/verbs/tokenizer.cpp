@@ -140,7 +140,9 @@ struct TokenizerTextOptions {
 
 std::string read_sources(const std::vector<std::string>& files) {
   std::string text;
-  for (const std::string& file : files.empty() ? std::vector<std::string>{"-"} : files) append_input(file, text);
+  const std::vector<std::string> sources = files.empty() ? std::vector<std::string>{"-"} : files;
+  ask_for_text(sources);
+  for (const std::string& file : sources) append_input(file, text);
   return text;
 }
 
