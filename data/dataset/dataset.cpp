@@ -49,14 +49,15 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
         fmt::join(corpus.sources, " "), side);
     // No block is smaller than one of 1, which is also what documents of any length need.
     const bool smaller = block_size > 1;
+    std::vector<std::string> advice = {"more text"};
+    if (smaller) advice.emplace_back("a model of a smaller `block_size`");
+    if (val_fraction > 0) advice.emplace_back("another `val_fraction` (0: no validation)");
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least {}{}; it has {}{}{}; use more text{} or another "
-                       "`val_fraction` (0: no validation)",
-                       fmt::join(corpus.sources, " "), side, smaller ? "block_size + 1 = " : "",
-                       pluralize(block_size + 1, "token"), tokens.size(),
+                       "{}: the {} text must have at least {}{}; it has {}{}{}; use {}", fmt::join(corpus.sources, " "),
+                       side, smaller ? "block_size + 1 = " : "", pluralize(block_size + 1, "token"), tokens.size(),
                        tokens.size() < all ? fmt::format(" of {} in total", all) : "",
                        corpus.documents.empty() ? "" : ", because documents are kept whole",
-                       smaller ? ", a model of a smaller `block_size`" : "");
+                       fmt::join(advice, ", or "));
   };
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);

@@ -51,7 +51,8 @@ std::size_t CharTokenizer::token_bound(std::string_view text) const {
 
 std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
   const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not", bad.value_or(0));
+  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not; convert it, as iconv does",
+                     bad.value_or(0));
   std::vector<std::int32_t> ids;
   ids.reserve(static_cast<std::size_t>(count_code_points(text)));
   for (std::string_view left = text; !left.empty();) {

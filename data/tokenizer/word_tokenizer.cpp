@@ -116,7 +116,8 @@ std::size_t WordTokenizer::token_bound(std::string_view text) const { return cha
 
 std::vector<std::int32_t> WordTokenizer::encode(std::string_view text) const {
   const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not", bad.value_or(0));
+  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not; convert it, as iconv does",
+                     bad.value_or(0));
   std::vector<std::int32_t> ids;
   for (std::string_view left = text; !left.empty();) {
     const std::string_view piece = next_piece(left);

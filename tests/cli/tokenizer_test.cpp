@@ -139,7 +139,7 @@ TEST_CASE("maki tokenizer encode names what it cannot encode by its place in the
   require_refused(run_maki({"tokenizer", "encode", run}, with_input("猫" + text + "犬")), 3, {"猫", "犬"});
   // Lines before it are printed.
   const Finished lines = run_maki({"tokenizer", "encode", run, "--lines"}, with_input("\n\n猫\n犬\n"));
-  require_refused(lines, 3, {"猫"});
+  require_refused(lines, 3, {"line 3: ", "猫"});
   REQUIRE(lines.out == "\n\n");
 }
 

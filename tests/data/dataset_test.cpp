@@ -127,9 +127,10 @@ TEST_CASE("the error for a part that is too short names the part, both numbers, 
   require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {"training", "2 tokens", "it has 1;"});
   require_refused([&] { make_dataset(corpus_of("xyz"), 0.1, 1, "byte"); }, {"validation", "2 tokens", "0 of 3"});
   // There is no smaller block than one of 1, which documents of any length need.
-  const std::string tiny =
-      "text.txt: the training text must have at least 2 tokens; it has 1; use more text or another ";
-  require_refused([&] { make_dataset(corpus_of("x"), 0, 1, "byte"); }, {tiny + "`val_fraction`"});
+  const std::string tiny = "text.txt: the training text must have at least 2 tokens; it has 1; use more text";
+  require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {tiny + ", or another `val_fraction`"});
+  // No other fraction for validation leaves more than 0 does.
+  REQUIRE(maki::tests::error_message<CorpusError>([&] { make_dataset(corpus_of("x"), 0, 1, "byte"); }) == tiny);
   // Exactly enough tokens in each part.
   REQUIRE(make_dataset(corpus_of(text), 0.17, 16, "char").val.size() == 17);
   REQUIRE(make_dataset(corpus_of(text), 0.83, 16, "char").train.size() == 17);

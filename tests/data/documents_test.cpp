@@ -80,7 +80,7 @@ TEST_CASE("a corpus without the separator is said to be one document per file") 
       [&] { make_dataset(load_corpus({path}, options), 0.1, 4, "char"); },
       {"is one document", "no validation text is left", "name more files", "`document_separator`", "`val_fraction` 0"});
   require_refused([&] { make_dataset(load_corpus({path}), 0, 400, "char"); },
-                  {"it has 19; use more text, a model of a smaller `block_size` or another"});
+                  {"it has 19; use more text, or a model of a smaller `block_size`"});
 }
 
 TEST_CASE("lines that are not JSON objects with the field are refused by their number") {

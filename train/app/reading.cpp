@@ -32,7 +32,7 @@ std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std:
   for (const std::string_view piece : pieces) {
     const auto bad = invalid_utf8(piece);
     // The offset in the text, not in the piece: both pointers are into the same string.
-    check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name,
+    check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not; convert it, as iconv does", name,
                        piece.data() - pieces[0].data() + static_cast<std::ptrdiff_t>(bad.value_or(0)));
   }
   try {

@@ -172,7 +172,11 @@ void encode_lines(const Tokenizer& tokenizer, std::string_view text) {
       }
     });
     for (std::size_t i = 0; i < count; ++i) {
-      if (errors[i]) std::rethrow_exception(errors[i]);
+      try {
+        if (errors[i]) std::rethrow_exception(errors[i]);
+      } catch (const CorpusError& error) {
+        fail<CorpusError>("line {}: {}", begin + i + 1, error.what());
+      }
       print_result(fmt::format("{}\n", fmt::join(ids[i], " ")));
     }
   }
