@@ -88,8 +88,6 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
   for (const std::string& file : files)
     read_listed_file(sources, file, [&] { separators += append_corpus_file(corpus, file, options); });
   note_on_separators(options.documents, separators, corpus.notes);
-  if (!options.lines && !options.documents.any() && !corpus.files.empty())
-    note_on_records(file_texts(corpus).front(), corpus.files.front(), corpus.notes);
   return corpus;
 }
 
@@ -155,6 +153,8 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; name a file that contains text", fmt::join(sources, " "));
+  if (!options.lines && !options.documents.any())
+    note_on_records(file_texts(corpus).front(), corpus.files.front(), corpus.notes);
   if (!builtin) {
     InvisibleCharacters invisible;
     for (const std::string_view text : file_texts(corpus)) {

@@ -74,6 +74,9 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
   for (const std::string text : {"[", "[1, 2]\n", "{\"a\": [{}]}\n", "x\n[{\n"})
     REQUIRE(notes_on(text, "a.json").empty());
   REQUIRE(notes_on("a\tx\nb\ty\n", "a.tsv", {.lines = true}).empty());
+  REQUIRE_THAT(load_corpus({"@copy:2"}).notes.at(0), ContainsSubstring("@copy:2: every line has one tab; to learn"));
+  REQUIRE(load_corpus({"@copy:2"}, {.lines = true}).notes.empty());
+  REQUIRE(load_corpus({"@stories:2000"}).notes.empty());
   REQUIRE_THAT(notes_on("a\tx\t1\nb\ty\t2\n", "a.tsv").at(0),
                ContainsSubstring("2 tabs") && ContainsSubstring("cut -f 1"));
   REQUIRE_THAT(notes_on("a,x\nb,y\n", "a.csv").at(0), ContainsSubstring("is a table (CSV)"));

@@ -232,6 +232,7 @@ SpooledText spool_builtin(Spool& spool, const std::vector<std::string>& sources,
   spool.add(corpus.text);
   spool.end_file();
   SpooledText spooled = spool.finish(/*whole_files=*/false, options.encoding);
+  spooled.notes.insert(spooled.notes.end(), corpus.notes.begin(), corpus.notes.end());
   const SplitText split = split_text(corpus, val_fraction, normalization);
   const auto add = [&](const std::vector<std::string_view>& pieces, std::vector<TextRange>& ranges) {
     for (const std::string_view piece : pieces) {
