@@ -62,7 +62,7 @@ TEST_CASE("a report is one well-formed page of its own, without scripts or anyth
   for (const char* const part :
        {"Losses", "Optimization and speed", "Layers", "Samples", "step 10<", "step 40<", "How surprised the model is",
         "loss by position", "Attention", "Positions", "Nearest tokens", "counting alone", "all its steps are done",
-        "maki train --config", "Where the time of a step goes"})
+        "maki train --config", "Where the time of a step goes", "gpt: 2 layers, 2 heads, width 16, context of 16"})
     REQUIRE(page_has(page, part));
   for (const char* const heading : {"Losses", "Layers", "Samples", "Attention", "Positions"})
     REQUIRE(page_has(page, fmt::format("<h2>{}</h2>", heading)));
@@ -70,6 +70,7 @@ TEST_CASE("a report is one well-formed page of its own, without scripts or anyth
   REQUIRE(first_unclosed(japanese) == "");
   REQUIRE(page_has(japanese, "<html lang=\"ja\">"));
   REQUIRE(page_has(japanese, "すべてのステップを終えた"));
+  REQUIRE(page_has(japanese, "gpt：2 層、2 ヘッド、幅 16、文脈長 16"));
   REQUIRE_FALSE(page_has(japanese, "Losses"));
 }
 
@@ -116,9 +117,10 @@ TEST_CASE("several runs are side by side, first what differs") {
 TEST_CASE("what counting reaches is drawn for runs of one text, not for those of several") {
   const TemporaryFolder folder;
   const std::string first = run_to_report(folder, "first"), second = run_to_report(folder, "second"),
-                    words = run_to_report(folder, "words", {"--tokenizer", "byte"});
+                    words = run_to_report(folder, "words", {"--tokenizer", "byte", "--n-layer", "1"});
   REQUIRE(page_has(report_of({first, second}), "counting alone"));
   REQUIRE_FALSE(page_has(report_of({first, words}), "counting alone"));
+  REQUIRE(page_has(report_of({words}), "gpt: 1 layer, 2 heads"));
 }
 
 TEST_CASE("a report of a run whose text is gone shows everything else, and says so") {

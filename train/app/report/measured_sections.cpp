@@ -107,8 +107,8 @@ std::string about(const MeasuredRun& run, const PageLanguage& say) {
            "{} 文字、訓練 {} トークン、検証 {} トークン、語彙 {}", with_separators(state.characters),
            with_separators(state.train_tokens), with_separators(state.val_tokens), vocabulary_of(state))},
       {say("model", "モデル"),
-       say("{}: {} layers, {} heads, width {}, context of {}", "{}：{} 層、{} ヘッド、幅 {}、文脈長 {}", c.model,
-           c.n_layer, c.n_head, c.n_embd, c.block_size)},
+       say("{0}: {5}, {6}, width {3}, context of {4}", "{0}：{1} 層、{2} ヘッド、幅 {3}、文脈長 {4}", c.model,
+           c.n_layer, c.n_head, c.n_embd, c.block_size, pluralize(c.n_layer, "layer"), pluralize(c.n_head, "head"))},
       {say("machine", "マシン"), texts_of(run, Remark::Kind::session)},
       {say("to repeat it", "同じ学習を繰り返すには"), command_of(run)}};
   std::erase_if(rows, [](const TableRow& row) { return row.back().empty(); });
