@@ -411,6 +411,7 @@ TEST_CASE("errors begin with the field of the request that they are about, and n
     require_error(complete(port, {{"model", "nothing"}}), 404, "model: there is no run nothing here; ");
     for (const char* const path : {"/api/events?run=nothing", "/api/report?run=nothing"})
       require_error(request(port, "GET", path), 404, "run: there is no run nothing here; ");
+    require_error(request(port, "GET", "/api/events"), 404, "run: must name a run; ");
   });
 }
 

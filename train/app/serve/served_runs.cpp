@@ -65,8 +65,9 @@ ServedRuns::Paths ServedRuns::paths() const {
 RunDirectory ServedRuns::run(std::string_view name, const char* field) const {
   const auto runs = paths();
   if (const auto found = runs.find(name); found != runs.end()) return RunDirectory(found->second);
-  throw HttpError(MHD_HTTP_NOT_FOUND, fmt::format("{}: there is no run {} here; GET /v1/models lists those that are",
-                                                  field, truncate_for_message(name)));
+  const std::string what =
+      name.empty() ? "must name a run" : fmt::format("there is no run {} here", truncate_for_message(name));
+  throw HttpError(MHD_HTTP_NOT_FOUND, fmt::format("{}: {}; GET /v1/models lists those that there are", field, what));
 }
 
 ChosenCheckpoint ServedRuns::checkpoint(std::string_view model, std::vector<std::string>& notes) const {
