@@ -300,6 +300,22 @@ TEST_CASE("a path that cannot be accessed is reported as an error of maki, not a
   }
 }
 
+TEST_CASE("a place in which a run cannot be written is refused before anything is read for it") {
+  const TemporaryFolder folder;
+  RunDirectory(folder / "open/run").require_place();
+  std::filesystem::create_directory(folder / "closed");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(folder / "closed", std::filesystem::perms::others_read);
+  const DroppedPrivileges nobody;
+  RunDirectory(folder / "open/run").require_place();
+  for (const std::string& path : {folder / "closed", folder / "closed/run", folder / "closed/runs/run"}) {
+    const std::string said = error_message<CheckpointError>([&] { RunDirectory(path).require_place(); });
+    INFO(said);
+    REQUIRE(contains(said, path + ": cannot be "));
+    REQUIRE(contains(said, "Permission denied"));
+  }
+}
+
 TEST_CASE("a run directory that cannot be accessed is not treated as empty") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");

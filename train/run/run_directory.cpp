@@ -5,10 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
+#include <unistd.h>
 
 #include "data/io/error.h"
 #include "data/io/file.h"
@@ -66,8 +68,15 @@ void RunDirectory::require_place() const {
     // Another start may remove a directory that it has made, but nothing else.
     check(kind == stdfs::file_type::directory || (file_exists(at.string()) && stdfs::is_directory(at, unknown)),
           "{}: cannot be a run directory, because {} is not a directory; choose another `out`", path_, at.string());
-    return;
+    return require_writable(at.string());
   }
+  require_writable(path_.starts_with('/') ? "/" : ".");
+}
+
+void RunDirectory::require_writable(const std::string& directory) const {
+  if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return;
+  fail<CheckpointError>("{}: cannot be written: {} for {}; choose another `out`", path_, std::strerror(errno),
+                        directory);
 }
 
 void RunDirectory::require_no_run() const {

@@ -43,7 +43,7 @@ class RunDirectory {
   /// Whether the directory contains a run, that is, at least one checkpoint.
   bool exists() const;
   /// Throws Error unless the path is a directory or can become one: the nearest of its parents at which there is
-  /// something must be a directory. CheckpointError if the system cannot tell.
+  /// something must be a directory. CheckpointError if that cannot be written to, or if the system cannot tell.
   void require_place() const;
   /// Throws what require_place() throws, and OccupiedOutput, naming --resume, if it contains a run.
   void require_no_run() const;
@@ -71,6 +71,7 @@ class RunDirectory {
   [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
 
  private:
+  void require_writable(const std::string& directory) const;
   std::string pointer_file(const char* name) const { return checkpoints_directory() + "/" + name; }
   void remove(const std::string& file, std::vector<std::string>& notes) const;
   std::optional<std::string> read_pointer(const char* name) const;
