@@ -168,3 +168,22 @@ TEST_CASE("a resume that asks for another teacher is recorded before that teache
   require_ok(run_maki(train + Arguments{"--out", all.folder / "other", "--teacher", "@own:25"}));
   REQUIRE(read_bytes(checkpoint(run, 4)) == read_bytes(checkpoint(all.folder / "other", 4)));
 }
+
+TEST_CASE("a run whose own teacher was moved or trained further is resumed with the checkpoint that taught") {
+  const OwnTeachers all;
+  const std::string run = all.folder / "run", teacher = run + "/teacher-1", whole = all.folder / "whole";
+  const Arguments train = Arguments{"train", all.corpus, "--teacher", "@own:4", "--lr-decay-steps", "4"} + kSmall;
+  require_ok(run_maki(train + Arguments{"--out", whole, "--max-steps", "12"}));
+  require_ok(run_maki(train + Arguments{"--out", run, "--max-steps", "4"}));
+  std::filesystem::copy(checkpoint(teacher, 4), all.folder / "taught.maki");
+  const Arguments resume = {"train", "--resume", run, "--max-steps"};
+  require_ok(run_maki({"train", "--resume", teacher, "--max-steps", "20"}));
+  require_refused(run_maki(resume + Arguments{"8"}), 2,
+                  {"has other values than teacher 1", "name the same checkpoints"});
+  require_refused(run_maki(resume + Arguments{"8", "--teacher", checkpoint(teacher, 20)}), 2, {"has other values"});
+  std::filesystem::remove_all(teacher);
+  require_refused(run_maki(resume + Arguments{"8", "--teacher", "@own:20"}), 2, {"fixed for this run at @own:4"});
+  require_ok(run_maki(resume + Arguments{"8", "--teacher", all.folder / "taught.maki"}));
+  require_ok(run_maki(resume + Arguments{"12"}));
+  REQUIRE(read_bytes(checkpoint(run, 12)) == read_bytes(checkpoint(whole, 12)));
+}

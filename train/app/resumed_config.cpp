@@ -41,7 +41,8 @@ Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) 
   return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
 }
 
-// Whether a run has teachers, and for how many steps its own were trained, is fixed once they have taught it.
+// Whether a run has teachers, and for how many steps its own were trained, is fixed once they have taught it. Where one
+// is does not matter, and what it teaches is compared with what is recorded when it is read.
 void require_same_teachers(const Config& before, const Config& config, std::int64_t step) {
   check(step == 0 || !config.taught_by.empty() || config.teacher.empty(),
         "teacher: this run has learned from its text alone up to step {}; got {}; omit `teacher`, or start a new run",
@@ -49,7 +50,8 @@ void require_same_teachers(const Config& before, const Config& config, std::int6
   require_same_teaching(config);
   if (config.taught_by.empty() || before.teacher.size() != config.teacher.size()) return;
   for (std::size_t i = 0; i < config.teacher.size(); ++i) {
-    check(own_teacher_steps(before.teacher[i]) == own_teacher_steps(config.teacher[i]),
+    const auto steps = own_teacher_steps(config.teacher[i]);
+    check(!steps || steps == own_teacher_steps(before.teacher[i]),
           "teacher: is fixed for this run at {}; got {}; start a new run to change it", before.teacher[i],
           config.teacher[i]);
   }
