@@ -94,9 +94,10 @@ std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, 
 }
 
 // A resumed run may have phases, and with --rewarm the options of the learning rate describe a new one.
-void require_effect(const ConfigFlags& flags, Config config) {
+void require_effect(const TrainOptions& options, Config config) {
   config.phases.clear();
-  flags.require_effect(config);
+  if (!options.corpus.empty()) config.corpus = options.corpus;  // which may be a text, and the stored one its tokens
+  options.flags.require_effect(config);
 }
 
 // Makes the chosen checkpoint, of this step, the last one of the run, and records the configuration.
@@ -133,7 +134,7 @@ int resume_run(const TrainOptions& options) {
   }
   Config config = resumed_config(resumed, run, from.state(), ran_on);
   validate(config);
-  require_effect(options.flags, config);
+  require_effect(options, config);
   check(options.checkpoint.empty() || step < config.max_steps,
         "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);
