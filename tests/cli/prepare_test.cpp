@@ -58,6 +58,9 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
     of_tokens["checkpoint"] = of_text.at("checkpoint");
     REQUIRE(of_tokens == of_text);
     // Text and tokens are the same corpus: each run continues with the other one.
+    if (!documents.empty())
+      require_refused(run_maki(Arguments{"train", "--resume", name("run")} + sources + Arguments{"--max-steps", "22"}),
+                      3, {"is not the text of this run", "add the options with which it was read or prepared"});
     require_ok(
         run_maki(Arguments{"train", "--resume", name("run")} + sources + Arguments{"--max-steps", "22"} + documents));
     require_ok(run_maki({"train", "--resume", name("text"), name("data"), "--max-steps", "22"}));

@@ -67,12 +67,14 @@ TEST_CASE("how to read another text otherwise is said in options that exist") {
           2 * measured({chosen, more}).at("targets").get<int>());
 }
 
-TEST_CASE("eval of the text of a run that has changed says that it is not the text") {
+TEST_CASE("eval and a resume of a run whose text has changed say that it is not the text") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   require_ok(train(folder, corpus));
   folder.write("corpus.txt", small_text() + "the reel.\n");
   require_refused(run_maki({"eval", folder / "run"}), 3, {"is not the text of this run", "name it as CORPUS"});
+  require_refused(run_maki({"train", "--resume", folder / "run", "--max-steps", "99"}), 3,
+                  {"is not the text of this run", "restore it, or start a new run"});
   REQUIRE(measured({folder / "run", corpus}).at("part") == "whole");
 }
 
