@@ -60,7 +60,7 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
     // Text and tokens are the same corpus: each run continues with the other one.
     if (!documents.empty())
       require_refused(run_maki(Arguments{"train", "--resume", name("run")} + sources + Arguments{"--max-steps", "22"}),
-                      3, {"is not the text of this run", "add the options with which it was read or prepared"});
+                      3, {"is not the text of this run", "with the options that say how they were read"});
     require_ok(
         run_maki(Arguments{"train", "--resume", name("run")} + sources + Arguments{"--max-steps", "22"} + documents));
     require_ok(run_maki({"train", "--resume", name("text"), name("data"), "--max-steps", "22"}));

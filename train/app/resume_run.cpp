@@ -85,10 +85,10 @@ void require_same_encoding(const Corpus& corpus, const Tokenizer& tokenizer) {
 // The task on the text of the run, whose sources `config` then names.
 std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const VerifiedCheckpoint& from) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
-  const char* const advice = options.corpus.empty()
-                                 ? "restore it, or start a new run to train on another text"
-                                 : "add the options with which it was read or prepared, such as --json-field or "
-                                   "--documents, or start a new run to train on another text";
+  const char* const advice =
+      options.corpus.empty() ? "restore it, or start a new run to train on another text"
+                             : "name its files in the order of before, with the options that say how they were read, "
+                               "such as --json-field or --documents, or start a new run to train on another text";
   const Corpus corpus = reread_corpus(config, from.state().corpus_hash, advice);
   const PairTokenizers tokenizers = load_tokenizers(from.state());
   std::unique_ptr<Task> task = make_shared_task(config, corpus, tokenizers, /*finds_specials=*/false);
