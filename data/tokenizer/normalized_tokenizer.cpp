@@ -91,4 +91,9 @@ std::size_t NormalizedTokenizer::next_cut(std::string_view text, std::size_t at)
   return text.size();
 }
 
+std::unique_ptr<Tokenizer> with_normalization(std::unique_ptr<Tokenizer> inner, Normalization form) {
+  if (form == Normalization::none) return inner;
+  return std::make_unique<NormalizedTokenizer>(std::move(inner), form);
+}
+
 }  // namespace maki

@@ -46,4 +46,7 @@ class NormalizedTokenizer final : public Tokenizer {
   Normalization form_;
 };
 
+/// A tokenizer that normalizes before `inner` encodes; `inner` itself if the form is none. Requires: as the class.
+std::unique_ptr<Tokenizer> with_normalization(std::unique_ptr<Tokenizer> inner, Normalization form);
+
 }  // namespace maki

@@ -23,9 +23,8 @@ std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
       tokenizer.kind());
   BpeParts parts = *tokenizer.bpe_parts();
   for (AddedToken& token : parts.added) token.always = true;
-  std::unique_ptr<Tokenizer> finding = std::make_unique<BpeTokenizer>(std::move(parts));
-  const Normalization form = tokenizer.normalization();
-  if (form != Normalization::none) finding = std::make_unique<NormalizedTokenizer>(std::move(finding), form);
+  std::unique_ptr<Tokenizer> finding =
+      with_normalization(std::make_unique<BpeTokenizer>(std::move(parts)), tokenizer.normalization());
   finding->set_use(tokenizer.use());
   return finding;
 }

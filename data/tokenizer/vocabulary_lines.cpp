@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "data/io/error.h"
 #include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"
 
 namespace maki {
@@ -53,9 +54,14 @@ struct Published {
   const char* rule = "gpt2";
   bool end_of_text = false;   // as the next id
   bool whole_pieces = false;  // see all_merges()
+  Normalization normalization = Normalization::none;
 };
-constexpr Published kPublished[] = {{50'256, "gpt2", true},   {100'256, "cl100k"}, {128'000, "cl100k", false, true},
-                                    {151'643, "qwen2", true}, {199'998, "o200k"},  {200'000, "o200k"}};
+constexpr Published kPublished[] = {{50'256, "gpt2", true},
+                                    {100'256, "cl100k"},
+                                    {128'000, "cl100k", false, true},
+                                    {151'643, "qwen2", true, false, Normalization::nfc},
+                                    {199'998, "o200k"},
+                                    {200'000, "o200k"}};
 
 Published published_with(std::size_t ranks) {
   const auto* const known = std::ranges::find(kPublished, ranks, &Published::ranks);
@@ -152,7 +158,7 @@ std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text) {
     parts.added.push_back({.id = static_cast<std::int32_t>(parts.tokens.size())});
     parts.tokens.add(kEndOfText);
   }
-  return std::make_unique<BpeTokenizer>(std::move(parts));
+  return with_normalization(std::make_unique<BpeTokenizer>(std::move(parts)), known.normalization);
 }
 
 }  // namespace maki

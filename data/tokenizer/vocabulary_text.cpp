@@ -136,9 +136,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text) {
   if (text.unreachable_are_special) add_unreachable(parts, text.roles);
   const Normalization form = text.normalization;
   text = {};
-  auto tokenizer = std::make_unique<BpeTokenizer>(std::move(parts));
-  if (form == Normalization::none) return tokenizer;
-  return std::make_unique<NormalizedTokenizer>(std::move(tokenizer), form);
+  return with_normalization(std::make_unique<BpeTokenizer>(std::move(parts)), form);
 }
 
 }  // namespace maki

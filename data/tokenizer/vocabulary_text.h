@@ -39,8 +39,8 @@ void read_merges_text(std::string_view text, VocabularyText& vocabulary);
 /// Reads the text of a tokenizer.json. Throws CorpusError, naming it, for anything that cannot be honoured.
 void read_tokenizer_json(std::string_view json, VocabularyText& vocabulary);
 /// The tokenizer of a .tiktoken file: lines of a token in base64 and its rank, in order of rank. What such a file does
-/// not say, rule and special tokens, follows from the number of ranks for the vocabularies of GPT-2, GPT-4, Llama 3,
-/// Qwen, GPT-4o and Llama 4; any other has the rule gpt2 and no special tokens. Throws CorpusError.
+/// not say, rule, special tokens and normalization, follows from the number of ranks for the vocabularies of GPT-2,
+/// GPT-4, Llama 3, Qwen, GPT-4o and Llama 4; any other has the rule gpt2 and no special tokens. Throws CorpusError.
 std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text);
 
 /// Throws CorpusError unless the ids are 0, 1, 2, … without gaps and the vocabulary is one of byte-level BPE. Consumes

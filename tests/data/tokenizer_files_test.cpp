@@ -190,6 +190,7 @@ TEST_CASE("a .tiktoken file with as many ranks as a published one cuts texts as 
     REQUIRE(tokenizer->vocab_size() == ranks + end_of_text);
     REQUIRE((tokenizer->end_of_text() == ranks) == end_of_text);
     REQUIRE(tokenizer->bpe_parts()->whole_pieces == (ranks == 128'000));
+    REQUIRE((tokenizer->normalization() == Normalization::nfc) == (ranks == 151'643));
   }
 }
 

@@ -165,7 +165,7 @@ TEST_CASE("texts of a recurrent state generated together are the same if their p
   }
 }
 
-TEST_CASE("a batch without texts or tokens ends at once; an empty prompt and fewer tokens than none are refused") {
+TEST_CASE("a batch without texts or tokens ends at once, and an empty prompt or fewer tokens than none are refused") {
   ParameterStore store(DType::float32);
   const GptModel model(Scope(store), kSmall);
   store.seal(1);
