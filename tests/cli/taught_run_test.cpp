@@ -127,3 +127,12 @@ TEST_CASE("a run whose teacher is gone, or another one, is not continued: exit 2
   require_refused(run_maki({"train", all.corpus, "--out", all.folder / "x", "--teacher", damaged}), 4,
                   {"teacher: " + damaged});
 }
+
+TEST_CASE("what is exported of a run with teachers is a run of its own, which needs none of them") {
+  const TaughtRun all;
+  require_ok(all.train("run", {"--max-steps", "4", "--teacher-weight", "0.25"}));
+  const std::string out = all.folder / "exported";
+  require_ok(run_maki({"export", all.folder / "run", "--format", "maki", "--out", out}));
+  REQUIRE_THAT(require_ok(run_maki({"inspect", out, "--verify"})).out, ContainsSubstring("can be resumed"));
+  require_ok(run_maki({"train", "--resume", out, all.corpus, "--max-steps", "6"}));
+}

@@ -84,6 +84,8 @@ Config of_untrained_run(Config config) {
   config.lr_decay_steps = 1;
   config.warmup_steps = 0;
   config.phases.clear();
+  config.teacher.clear();
+  config.taught_by.clear();
   return config;
 }
 
