@@ -43,6 +43,11 @@ TEST_CASE("a directory that contains a run is rejected with a hint to --resume, 
   REQUIRE(contains(error_message<Error>([&] { RunDirectory(folder / "file").create(); }), "file"));
 }
 
+TEST_CASE("slashes at the end of the path are no part of it") {
+  REQUIRE(RunDirectory("runs/a//").metrics_file() == "runs/a/metrics.jsonl");
+  REQUIRE(RunDirectory("/").path() == "/");
+}
+
 TEST_CASE("checkpoints are found by their names alone") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");

@@ -26,7 +26,10 @@ struct BestPointer {
 
 class RunDirectory {
  public:
-  explicit RunDirectory(std::string path, FileSystem& fs = posix_file_system()) : path_(std::move(path)), fs_(fs) {}
+  /// Without slashes at the end of the path, which messages would double.
+  explicit RunDirectory(std::string path, FileSystem& fs = posix_file_system()) : path_(std::move(path)), fs_(fs) {
+    while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  }
 
   const std::string& path() const { return path_; }
   FileSystem& file_system() const { return fs_; }
