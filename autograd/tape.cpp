@@ -233,8 +233,8 @@ void Tape::Use::require_unchanged() const {
         read->name());
 }
 
-// Decides for all inputs, before the closure runs, whether their gradients are collected in scratch, so that no more
-// than one of a tensor is not. The result then does not depend on the order in which the closure delivers them.
+// Decides before the closure runs which gradients are collected in scratch: all of a tensor but that of its first
+// place. The result then does not depend on the order in which the closure delivers them.
 void Tape::settle(const Node& node) {
   deliveries_.clear();
   const std::span<const Input> inputs(inputs_.data() + node.first_input, node.inputs);
