@@ -52,7 +52,8 @@ RunOptions on_ranks(int size, const std::string& first = "") {
                          "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",  // both in Open MPI 5
                          "PRTE_MCA_hwloc_default_binding_policy=none",
                          "OMPI_MCA_orte_tmpdir_base=" + session_folder(),
-                         "PRTE_MCA_prte_tmpdir_base=" + session_folder()};  // in Open MPI 5
+                         "PRTE_MCA_prte_tmpdir_base=" + session_folder(),  // in Open MPI 5
+                         "ASAN_OPTIONS=detect_leaks=0"};                   // MPI libraries do not free all of theirs
   options.launcher = {MAKI_MPIRUN, "-n", std::to_string(size)};
   if (!first.empty()) {
     options.launcher.insert(options.launcher.end(),
