@@ -101,7 +101,8 @@ TEST_CASE("an interrupted run has a trained best or none, and reports how to res
     const std::string run = folder / fmt::format("run-{}", signal);
     RunOptions options;
     options.meanwhile = [&](pid_t process) {
-      while (text_so_far(run + "/metrics.jsonl").find("\"train\"") == std::string::npos) usleep(1000);
+      while (text_so_far(run + "/metrics.jsonl").find("\"train\"") == std::string::npos && !has_ended(process))
+        usleep(1000);
       kill(process, signal);
     };
     const Finished finished =

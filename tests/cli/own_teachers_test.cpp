@@ -33,7 +33,7 @@ struct OwnTeachers {
 RunOptions interrupting(const std::string& teacher, int step) {
   RunOptions options;
   options.meanwhile = [file = checkpoint(teacher, step)](pid_t process) {
-    while (access(file.c_str(), F_OK) != 0 && kill(process, 0) == 0) usleep(50);
+    while (access(file.c_str(), F_OK) != 0 && !has_ended(process)) usleep(50);
     kill(process, SIGINT);
   };
   return options;
@@ -95,7 +95,7 @@ TEST_CASE("a run that is interrupted while a teacher is trained is resumed there
 TEST_CASE("a run that is interrupted while its first teacher is trained keeps what was planned") {
   const OwnTeachers all;
   const std::string run = all.folder / "run";
-  const Finished stopped = run_maki({"train", all.corpus, "--out", run, "--minutes", "1s", "--max-steps", "3",
+  const Finished stopped = run_maki({"train", all.corpus, "--out", run, "--minutes", "1m", "--max-steps", "3",
                                      "--teacher", "@own:25", "--n-layer", "1", "--n-embd", "16", "--no-counting"},
                                     interrupting(run + "/teacher-1", 0));
   if (stopped.exit_code == 130) require_ok(run_maki({"train", "--resume", run}));

@@ -174,10 +174,16 @@ bool has_terminals() {
   return terminal >= 0;
 }
 
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
 void wait_for_handlers(pid_t process) {
   constexpr unsigned long kInterruptBit = 1ul << (SIGINT - 1);
   for (;;) {
     std::istringstream status(text_so_far("/proc/" + std::to_string(process) + "/status"));
+    if (status.str().empty()) return;
     bool maki = false;  // not our fork before execv(), which catches signals, too
     for (std::string line; std::getline(status, line);) {
       maki = maki || line == "Name:\tmaki";

@@ -45,6 +45,9 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
 /// Standard input is a directory, of which nothing can be read.
 RunOptions directory_as_input();
 
+/// Whether a process that `meanwhile` was given has ended. kill(process, 0) does not tell: until run_maki() waits for
+/// the process, it can still be sent signals.
+bool has_ended(pid_t process);
 /// Waits until the process is maki and handles SIGINT, or has ended.
 void wait_for_handlers(pid_t process);
 

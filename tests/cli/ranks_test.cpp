@@ -77,10 +77,15 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
-// The process of a rank that has written its number there.
-pid_t process_in(const std::string& file) {
-  while (text_so_far(file).find('\n') == std::string::npos) usleep(1000);
-  return std::stoi(read_text(file));
+// Sends a signal to the rank that writes its process into the file, unless the launcher ends before.
+void signal_rank(pid_t launcher, const std::string& file, int signal) {
+  while (!text_so_far(file).ends_with('\n')) {
+    if (has_ended(launcher)) return;
+    usleep(1000);
+  }
+  const pid_t process = std::stoi(read_text(file));
+  wait_for_handlers(process);
+  kill(process, signal);
 }
 
 // Requires one sentence of maki, whatever the launcher says beside it.
@@ -183,9 +188,10 @@ TEST_CASE("ranks: SIGTERM to one of them saves the step once, and other numbers 
     INFO("to rank " << asked);
     std::filesystem::remove_all(run);
     RunOptions stopped = on_ranks(2, "echo $$ >'" + folder / "process-'$rank");
-    stopped.meanwhile = [&](pid_t) {
-      while (text_so_far(run + "/metrics.jsonl").find("\"train\"") == std::string::npos) usleep(1000);
-      kill(process_in(folder / fmt::format("process-{}", asked)), SIGTERM);
+    stopped.meanwhile = [&](pid_t launcher) {
+      while (text_so_far(run + "/metrics.jsonl").find("\"train\"") == std::string::npos && !has_ended(launcher))
+        usleep(1000);
+      signal_rank(launcher, folder / fmt::format("process-{}", asked), SIGTERM);
     };
     const Finished finished = run_maki(
         Arguments{"train", corpus, "--out", run} + kSmall + Arguments{"--max-steps", "1000000", "--log-interval", "1"},
@@ -217,10 +223,8 @@ TEST_CASE("ranks: SIGTERM before training begins ends all of them, and leaves no
     RunOptions waiting = on_ranks(2, "echo $$ >'" + folder / "process-'$rank");
     waiting.input = small_text();
     waiting.input_stays_open = true;
-    waiting.meanwhile = [&](pid_t) {
-      const pid_t process = process_in(folder / fmt::format("process-{}", asked));
-      wait_for_handlers(process);
-      kill(process, SIGTERM);
+    waiting.meanwhile = [&](pid_t launcher) {
+      signal_rank(launcher, folder / fmt::format("process-{}", asked), SIGTERM);
     };
     const Finished finished = run_maki(Arguments{"train", "-", "--out", folder / "run"} + kSmall, waiting);
     INFO(finished.err);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/cli/require_refused.h"
@@ -18,11 +17,6 @@ namespace {
 
 const Arguments kTinyRun = {"--n-layer",    "1", "--n-head",    "2", "--n-embd",     "16", "--block-size", "16",
                             "--batch-size", "4", "--max-steps", "5", "--no-counting"};
-
-bool has_ended(pid_t process) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
-}
 
 // Runs maki with each of these arguments, all at the same time.
 std::vector<Finished> run_together(const std::vector<Arguments>& all, const RunOptions& options) {

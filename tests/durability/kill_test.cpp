@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "autograd/core/philox.h"
@@ -17,17 +16,12 @@ using namespace maki::tests;
 
 namespace {
 
-bool ended(pid_t process) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
-}
-
 // Kills the process `moment` microseconds after it has begun to write the checkpoint of this step.
 std::function<void(pid_t)> killer(const ResumableRun& run, int step, useconds_t moment) {
   return [&run, step, moment](pid_t process) {
     const std::string temporary = checkpoint(run.path, step) + ".tmp";
     // A later checkpoint ends the wait, too, in case this one has been written or pruned in between.
-    while (!ended(process) && access(temporary.c_str(), F_OK) != 0 && run.newest() < step) usleep(50);
+    while (!has_ended(process) && access(temporary.c_str(), F_OK) != 0 && run.newest() < step) usleep(50);
     usleep(moment);
     kill(process, SIGKILL);
   };

@@ -125,8 +125,7 @@ std::vector<sock_filter> filter() {
 }
 
 // Installs the filter, and returns the descriptor from which its questions are read; -1 if the system refuses.
-int install_filter() {
-  std::vector<sock_filter> program = filter();
+int install_filter(std::vector<sock_filter>& program) {
   const sock_fprog all{static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
   return static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &all));
@@ -261,8 +260,10 @@ Supervisor::~Supervisor() {
 }
 
 bool Supervisor::submit() const {
-  const int questions = install_filter();
-  // Both calls do not ask. The answer means that the supervisor has the descriptor, which execv() closes.
+  std::vector<sock_filter> program = filter();
+  const int questions = install_filter(program);
+  // Neither call asks, and nothing is freed in between, for which a sanitizer may call mmap(): nobody would answer yet.
+  // The answer means that the supervisor has the descriptor, which execv() closes.
   int ready = 0;
   send(ends_[1], &questions, sizeof questions, MSG_NOSIGNAL);
   recv(ends_[1], &ready, sizeof ready, 0);
