@@ -28,7 +28,6 @@ std::string to_string(const AttentionForm& form) {
 }
 
 AttentionForm parse_attention(std::string_view text) {
-  constexpr std::size_t kMaxShownCharacters = 40;  // of a wrong text, in messages
   if (text == "softmax") return {};
   if (text == "elu") return {.kind = AttentionForm::Kind::elu};
   const std::size_t colon = text.find(':');
@@ -40,15 +39,15 @@ AttentionForm parse_attention(std::string_view text) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), m);
     const std::int64_t most = random ? kMaxRandomFeatures : kMaxLandmarks;
     check(error == std::errc() && end == digits.data() + digits.size() && m >= 1 && m <= most,
-          "attention: the number after {}: must be from 1 to {}; got {}", word, most,
-          text.substr(0, kMaxShownCharacters));
+          "attention: the number after {}: must be from 1 to {}; got {}", word, most, truncate_for_message(text));
     const AttentionForm form{random ? AttentionForm::Kind::random : AttentionForm::Kind::nystrom, m};
-    check(to_string(form) == text, "attention: write the number without zeros before it; got {}", text);
+    check(to_string(form) == text, "attention: write the number without zeros before it; got {}",
+          truncate_for_message(text));
     return form;
   }
   const std::string examples[] = {"softmax", "elu", "random:64", "nystrom:32"};
   fail("attention: must be softmax, elu, random:M or nystrom:M, for example random:64; got {}{}",
-       text.substr(0, kMaxShownCharacters), nearest_hint(word, examples));
+       truncate_for_message(text), nearest_hint(word, examples));
 }
 
 namespace {

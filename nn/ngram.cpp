@@ -61,7 +61,7 @@ std::vector<std::int64_t> ngram_orders_named(std::string_view text) {
   check(ngram_orders_text(orders) == text && ascending &&
             (orders.empty() || (orders.front() >= 2 && orders.back() <= kMaxNgramTableOrder)),
         "ngram_orders: must be none or ascending numbers from 2 to {} with commas, such as 2,3,4; got {}",
-        kMaxNgramTableOrder, text);
+        kMaxNgramTableOrder, truncate_for_message(text));
   return orders;
 }
 

@@ -2,9 +2,9 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <algorithm>
-#include <fmt/ranges.h>
 #include <pcre2.h>
 
+#include "autograd/core/nearest.h"
 #include "data/io/error.h"
 #include "data/io/utf8.h"
 
@@ -128,7 +128,7 @@ struct PreTokenizer::Compiled {
 
 PreTokenizer::PreTokenizer(const std::string& rule) : rule_(rule) {
   const Rule* const found = find_rule(rule);
-  check<CorpusError>(found != nullptr, "pre-tokenizer: must be one of {}; got {}", fmt::join(rules(), ", "), rule);
+  if (found == nullptr) throw CorpusError(unknown_name("pre-tokenizer", rule, rules()));
   compiled_ = std::make_unique<Compiled>(*found);
 }
 PreTokenizer::~PreTokenizer() = default;

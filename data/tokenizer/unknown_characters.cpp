@@ -71,9 +71,8 @@ Counts as_written(Counts lacking, const Counts& written, Normalization form) {
 Unknown parse_unknown_policy(const std::string& name) {
   if (name == "error") return Unknown::error;
   if (name == "skip") return Unknown::skip;
-  check(name == "replace", "unknown: must be error, skip or replace; got {}{}", name,
-        nearest_hint(name, std::vector<std::string>{"error", "skip", "replace"}));
-  return Unknown::replace;
+  if (name == "replace") return Unknown::replace;
+  throw Error(unknown_name("unknown", name, std::vector<std::string>{"error", "skip", "replace"}));
 }
 
 std::string KnownText::describe() const {

@@ -203,7 +203,7 @@ TEST_CASE("export and import refuse unsuitable options and paths") {
   const Arguments to_gguf = {"export", run, "--format", "gguf", "--out", out};
   require_refused(run_maki(to_gguf), 2, {"computes the tanh form of GELU", "--gelu-as-tanh"});
   require_refused(run_maki(to_gguf + Arguments{"--gguf-type", "q4"}), 2,
-                  {"gguf_type: must be f32, f16 or q8_0; got q4"});
+                  {"gguf_type: must be one of f32, f16, q8_0; got q4"});
   require_ok(run_maki(to_gguf + Arguments{"--gelu-as-tanh", "--gguf-type", "q8_0"}));
   const std::string tanh = folder / "tanh";
   require_ok(run_maki({"import", kFixtures + "hf-gpt2", "--out", tanh}));

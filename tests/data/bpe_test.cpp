@@ -303,4 +303,5 @@ TEST_CASE("parts that are no byte-level BPE are refused") {
   refused([](BpeParts& p) { p.merges.push_back({0, 260, 258}); }, {"260"});
   refused([](BpeParts& p) { p.merges.push_back(p.merges[0]); }, {"repeats"});
   refused([](BpeParts& p) { p.rule = "gpt5"; }, {"gpt5"});
+  refused([](BpeParts& p) { p.rule = std::string(3'000, 'r'); }, {"rrr… (3000 bytes)"});
 }

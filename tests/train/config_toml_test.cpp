@@ -90,6 +90,15 @@ TEST_CASE("messages shorten a long key or value, and suggest no name for it") {
   REQUIRE(value.size() < 300);
   REQUIRE(contains(value, "vvv… (60000 bytes)"));
   REQUIRE(toml(std::string(1'000, 'k') + " = 1\n" + std::string(1'000, 'k') + " = 1\n").size() < 1'000);
+  for (const Field& field : fields()) {
+    for (const std::string& long_value :
+         {std::string(20'000, '9'), "random:" + std::string(20'000, '0') + "64", "2,3," + std::string(20'000, '4')}) {
+      const std::string line =
+          fmt::format(fmt::runtime(field.is_list() ? "{} = ['{}']" : "{} = '{}'"), field.name, long_value);
+      INFO(field.name << " = " << long_value.substr(0, 20) << "…");
+      REQUIRE(error_message<Error>([&] { validate(read_back(line)); }).size() < 1'000);
+    }
+  }
 }
 
 TEST_CASE("a list of sources that would make config.toml too large to be read again is refused, not written") {

@@ -54,7 +54,8 @@ GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose
     if (extent != &shape.k) good = good && at != end && *at++ == ',';
     if (!good) break;
   }
-  check(good && at == end, "gemm: a product must be M,N,K, three whole numbers from 1 to 1000000; got {}", text);
+  check(good && at == end, "gemm: a product must be M,N,K, three whole numbers from 1 to 1000000; got {}",
+        truncate_for_message(text));
   return shape;
 }
 

@@ -68,8 +68,7 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
     return attention_maps(loaded, ids);
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
-  check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
-        nearest_hint(kind, kinds));
+  if (std::ranges::find(kinds, kind) == kinds.end()) throw Error(unknown_name("kind", kind, kinds));
   const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
   require_positions(loaded, "prompt", std::ssize(source), /*adds=*/1);
   return attention_maps(loaded, kind, source, target_of(o, loaded, kind, source));

@@ -55,7 +55,8 @@ int fill(const FillOptions& o) {
   require_ability(loaded, task_rule(loaded.state.config).fills_masks, "fills no masks",
                   "use a run of the task masked, which --model encoder learns");
   const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.reading.policy());
-  check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask, o.text);
+  check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,
+        truncate_for_message(o.text));
   require_positions(loaded, "text", std::ssize(masked.ids));
   print_candidates(o, loaded, masked, fill_masks(loaded, masked, o.top));
   return 0;

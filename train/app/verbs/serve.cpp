@@ -33,7 +33,8 @@ void check_token(const std::string& token) {
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
   check(token.size() >= kMinTokenBytes && token.size() <= kMaxTokenBytes &&
             token.find_first_not_of(kAllowed) == std::string::npos,
-        "token: must be {} to {} letters, digits, and - . _ ~; got {}", kMinTokenBytes, kMaxTokenBytes, token);
+        "token: must be {} to {} letters, digits, and - . _ ~; got {}", kMinTokenBytes, kMaxTokenBytes,
+        truncate_for_message(token));
 }
 
 int serve(ServeOptions o) {

@@ -44,9 +44,8 @@ void append_block(std::span<const float> values, std::vector<std::byte>& bytes) 
 GgufType gguf_type_named(const std::string& name) {
   if (name == "f32") return GgufType::f32;
   if (name == "f16") return GgufType::f16;
-  const std::vector<std::string> names = {"f32", "f16", "q8_0"};
-  check(name == names.back(), "gguf_type: must be f32, f16 or q8_0; got {}{}", name, nearest_hint(name, names));
-  return GgufType::q8_0;
+  if (name == "q8_0") return GgufType::q8_0;
+  throw Error(unknown_name("gguf_type", name, std::vector<std::string>{"f32", "f16", "q8_0"}));
 }
 
 std::vector<std::byte> gguf_numbers(GgufType type, std::span<const float> values) {
