@@ -170,7 +170,7 @@ TEST_CASE("a prompt with characters that the model lacks") {
     return run_maki(Arguments{"generate", run, "--seed", "1", "--max-tokens", "9", "--prompt", prompt} + more);
   };
   require_refused(generate("the 猫", {}), 3, {"猫 (U+732B);", "--unknown skip"});
-  require_refused(generate("the", {"--unknown", "drop"}), 2, {"error, skip or replace"});
+  require_refused(generate("the", {"--unknown", "drop"}), 2, {"error, skip, replace"});
   const Finished skipped = finished(generate("the 猫", {"--unknown", "skip"}));
   REQUIRE_THAT(skipped.err, ContainsSubstring("prompt: 1 character that the vocabulary lacks was left out"));
   REQUIRE(skipped.out == finished(generate("the ", {})).out);
