@@ -222,7 +222,7 @@ Parameter& ParameterStore::find(std::string_view name) const {
   if (Parameter* const found = find_or_null(name)) return *found;
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) names.push_back(parameter->name_);
-  fail("parameters: there is no parameter {}{}", name, nearest_hint(name, names));
+  fail("parameters: there is no parameter {}{}", truncate_for_message(name), nearest_hint(name, names));
 }
 
 std::int64_t ParameterStore::numel() const {

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "data/io/error.h"
 #include "data/io/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
@@ -11,6 +11,14 @@
 
 namespace maki {
 namespace {
+
+struct NamedPolicy {
+  const char* name;
+  Unknown policy;
+};
+constexpr NamedPolicy kPolicyRows[] = {
+    {"error", Unknown::error}, {"skip", Unknown::skip}, {"replace", Unknown::replace}};
+constexpr Table kPolicies("unknown", kPolicyRows);
 
 using Counts = std::map<char32_t, std::int64_t>;
 
@@ -68,12 +76,7 @@ Counts as_written(Counts lacking, const Counts& written, Normalization form) {
   return lacking;
 }
 
-Unknown parse_unknown_policy(const std::string& name) {
-  if (name == "error") return Unknown::error;
-  if (name == "skip") return Unknown::skip;
-  if (name == "replace") return Unknown::replace;
-  throw Error(unknown_name("unknown", name, std::vector<std::string>{"error", "skip", "replace"}));
-}
+Unknown parse_unknown_policy(const std::string& name) { return kPolicies.row(name).policy; }
 
 std::string KnownText::describe() const {
   if (unknown == 0) return {};

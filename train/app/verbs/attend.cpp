@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
 #include "data/io/number.h"
 #include "train/app/draw/attention_figure.h"
 #include "train/app/progress.h"
@@ -68,7 +67,6 @@ AttentionMaps maps_of(const AttendOptions& o, const LoadedModel& loaded) {
     return attention_maps(loaded, ids);
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
-  if (std::ranges::find(kinds, kind) == kinds.end()) throw Error(unknown_name("kind", kind, kinds));
   const auto source = encode_line(*loaded.tokenizers.source, o.prompt, "prompt", o.reading.policy());
   require_positions(loaded, "prompt", std::ssize(source), /*adds=*/1);
   return attention_maps(loaded, kind, source, target_of(o, loaded, kind, source));

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "autograd/core/table.h"
 #include "train/run/convert/number_type.h"
 
 namespace maki {
@@ -15,6 +15,13 @@ namespace {
 constexpr std::uint64_t kAlignment = 32;  // the default, which needs no key
 // The types of metadata.
 constexpr std::uint32_t kUint32 = 4, kInt32 = 5, kFloat32 = 6, kBool = 7, kString = 8, kArray = 9;
+
+struct NamedGgufType {
+  const char* name;
+  GgufType type;
+};
+constexpr NamedGgufType kGgufTypeRows[] = {{"f32", GgufType::f32}, {"f16", GgufType::f16}, {"q8_0", GgufType::q8_0}};
+constexpr Table kGgufTypes("gguf_type", kGgufTypeRows);
 
 template <class Number>
 void append(std::string& to, Number number) {
@@ -41,12 +48,7 @@ void append_block(std::span<const float> values, std::vector<std::byte>& bytes) 
 
 }  // namespace
 
-GgufType gguf_type_named(const std::string& name) {
-  if (name == "f32") return GgufType::f32;
-  if (name == "f16") return GgufType::f16;
-  if (name == "q8_0") return GgufType::q8_0;
-  throw Error(unknown_name("gguf_type", name, std::vector<std::string>{"f32", "f16", "q8_0"}));
-}
+GgufType gguf_type_named(const std::string& name) { return kGgufTypes.row(name).type; }
 
 std::vector<std::byte> gguf_numbers(GgufType type, std::span<const float> values) {
   std::vector<std::byte> bytes;
