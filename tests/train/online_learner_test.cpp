@@ -41,14 +41,18 @@ Config config_of(const std::string& model) {
 // A checkpoint after three steps, loaded, with its data.
 struct Trained {
   explicit Trained(const std::string& model, const std::string& text = seeded_text(400, "abbcccdd"))
-      : config(config_of(model)), data(dataset_of(text, config)), loaded(write()) {}
+      : Trained(config_of(model), text) {}
+  Trained(const Config& its_config, const std::string& text)
+      : config(its_config), data(dataset_of(text, config)), loaded(write()) {}
 
   std::string write() {
     TextTrainer trainer(config, data);
     for (int i = 0; i < 3; ++i) trainer.step();
     Unsynced fs;
     const std::string path = folder / "model.maki";
-    write_checkpoint(fs, path, state_after(3, config, data), trainer.store(), trainer.optimizer(), trainer.carried());
+    CheckpointState state = state_after(3, config, data);
+    state.ngram_counts = LanguageModelTask(config, data).data_state().ngram_counts;
+    write_checkpoint(fs, path, state, trainer.store(), trainer.optimizer(), trainer.carried());
     return path;
   }
 
@@ -79,25 +83,35 @@ const char* const kModels[] = {"gpt", "linear", "transformer-xl"};
 
 }  // namespace
 
-TEST_CASE("without learning, whole windows give the ordinary loss") {
+TEST_CASE(
+    "without learning, whole windows give the ordinary loss, also with a prior that knows the tokens before them") {
   for (const char* const model : kModels) {
-    INFO(model);
-    const Trained trained(model, seeded_text(388, "abbcccdd"));  // 96 targets: 12 windows
-    const auto logs = read(trained, {.learning_rate = 0, .window = 8}, trained.data.val);
-    REQUIRE(logs.size() == trained.data.val.size());
-    if (std::string(model) == "transformer-xl") continue;  // its evaluation reads several stretches at once
-    const LanguageModelTask task(trained.config, trained.data);
-    REQUIRE_THAT(mean(logs), WithinRel(mean_loss(*trained.loaded.model, task, Part::val, 0, {})->mean, 1e-6));
+    for (const std::int64_t prior : {0, 4}) {
+      INFO(model << " with a prior of " << prior);
+      Config config = config_of(model);
+      config.ngram_prior = prior;
+      const Trained trained(config, seeded_text(388, "abbcccdd"));  // 96 targets: 12 windows
+      const auto logs = read(trained, {.learning_rate = 0, .window = 8}, trained.data.val);
+      REQUIRE(logs.size() == trained.data.val.size());
+      if (config.model == "transformer-xl") continue;  // its evaluation reads several stretches at once
+      const LanguageModelTask task(trained.config, trained.data);
+      REQUIRE_THAT(mean(logs), WithinRel(mean_loss(*trained.loaded.model, task, Part::val, 0, {})->mean, 1e-6));
+    }
   }
 }
 
 TEST_CASE("a carried state has read everything before a window, whatever the windows are") {
-  const Trained trained("transformer-xl");
-  // Of 9 tokens, whose first 8 all fit the memory.
-  const auto ids = trained.data.val.view().ids(0, 9);
-  const auto whole = read(trained, {.learning_rate = 0, .window = 8}, ids);
-  const auto halves = read(trained, {.learning_rate = 0, .window = 4}, ids);
-  for (std::size_t i = 0; i < ids.size(); ++i) REQUIRE_THAT(halves[i], WithinAbs(whole[i], 1e-5));
+  for (const std::int64_t prior : {0, 4}) {
+    INFO("with a prior of " << prior);
+    Config config = config_of("transformer-xl");
+    config.ngram_prior = prior;
+    const Trained trained(config, seeded_text(400, "abbcccdd"));
+    // Of 9 tokens, whose first 8 all fit the memory.
+    const auto ids = trained.data.val.view().ids(0, 9);
+    const auto whole = read(trained, {.learning_rate = 0, .window = 8}, ids);
+    const auto halves = read(trained, {.learning_rate = 0, .window = 4}, ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) REQUIRE_THAT(halves[i], WithinAbs(whole[i], 1e-5));
+  }
 }
 
 TEST_CASE("shorter windows have as much context as the model has") {

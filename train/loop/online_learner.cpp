@@ -48,16 +48,18 @@ OnlineLearner::OnlineLearner(const LoadedModel& loaded, const AdaptOptions& opti
       carried_(copy_.model->make_carried(1)),
       logits_(tape_) {}
 
-// The loss of ids[known …], in nats, from the ids before each. A state that is carried already knows the ids before
-// these, except the last one.
-Tensor OnlineLearner::record(std::span<const std::int32_t> ids, std::size_t known) {
+// The loss of read[known …], in nats, from the ids before each, of which the model sees those from `begin` on. A state
+// that is carried already knows the ids before these. A prior knows all that was read, as in evaluation.
+Tensor OnlineLearner::record(std::span<const std::int32_t> read, std::size_t begin, std::size_t known) {
+  const std::span<const std::int32_t> ids = read.subspan(begin);
   const std::int64_t length = std::ssize(ids) - 1;
-  Batch batch{.ids = empty({1, length}, DType::int32), .targets = empty({1, length}, DType::int32)};
-  const auto targets = batch.targets.values<std::int32_t>();
-  std::ranges::copy(ids.first(ids.size() - 1), batch.ids.values<std::int32_t>().begin());
-  std::ranges::copy(ids.subspan(1), targets.begin());
-  std::fill_n(targets.begin(), known - 1, kIgnoredTarget);
-  batch.target_count = std::ssize(ids) - static_cast<std::int64_t>(known);
+  Batch batch{.ids = tensor(ids.first(ids.size() - 1), {1, length}), .targets = tensor(ids.subspan(1), {1, length})};
+  std::fill_n(batch.targets.values<std::int32_t>().begin(), known - begin - 1, kIgnoredTarget);
+  batch.target_count = std::ssize(read) - static_cast<std::int64_t>(known);
+  if (const TokenPrior* const prior = copy_.model->as_generator()->prior().get()) {
+    const auto before = read.first(begin).last(std::min(begin, static_cast<std::size_t>(prior->context_tokens())));
+    batch.prior = prior_of(*prior, batch.ids, tensor(before, {1, std::ssize(before)}), DType::float32);
+  }
   logits_.forget();
   const Recording on(tape_, RandomContext{});
   return copy_.model->loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried_.get());
@@ -122,7 +124,7 @@ bool OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::f
     const std::size_t end = std::min(at + window, piece.size());
     const std::size_t begin = carried_ ? at - 1 : end - 1 - std::min(end - 1, context);
     const std::span<const std::int32_t> ids = piece.subspan(begin, end - begin);
-    const Tensor loss = record(ids, at - begin);
+    const Tensor loss = record(piece.first(end), begin, at);
     const Tensor logs = log_probabilities(loss, ids, at - begin);
     learn(loss, static_cast<std::int64_t>(end - at));
     ++windows_;

@@ -66,7 +66,7 @@ class OnlineLearner {
  private:
   bool read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
                   const StopRequest& stop);
-  Tensor record(std::span<const std::int32_t> ids, std::size_t known);
+  Tensor record(std::span<const std::int32_t> read, std::size_t begin, std::size_t known);
   Tensor log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids, std::size_t known) const;
   void learn(const Tensor& loss, std::int64_t targets);
   void return_to_trained();
