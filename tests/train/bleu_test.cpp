@@ -50,7 +50,7 @@ TEST_CASE("BLEU depends neither on the order of the lines nor on the spaces betw
   REQUIRE(bleu_of({outputs[2], outputs[0], outputs[1]}, {references[2], references[0], references[1]}).score ==
           bleu.score);
   REQUIRE(bleu_of({" a b  c d e", "b\tc d x a\r", "e d c b a f "}, references).score == bleu.score);
-  REQUIRE(bleu_of(references, references).score == Approx(100).epsilon(1e-12));
+  REQUIRE(bleu_of(references, references).score == 100);  // sacrebleu says 100.00000000000004
   REQUIRE(bleu_of({"A b c d e", outputs[1], outputs[2]}, references).score < bleu.score);  // case matters
 }
 

@@ -67,10 +67,11 @@ void finish(Bleu& bleu, std::span<const std::int64_t> correct, std::span<const s
     if (total[i] == 0) return;
     if (correct[i] == 0) smoothing *= 2;
     const double hits = correct[i] > 0 ? static_cast<double>(correct[i]) : 1 / smoothing;
-    bleu.precisions[i] = 100 * hits / static_cast<double>(total[i]);
-    logs += std::log(bleu.precisions[i]) / kMaxNgramWords;
+    const double precision = hits / static_cast<double>(total[i]);
+    bleu.precisions[i] = 100 * precision;
+    logs += std::log(precision) / kMaxNgramWords;  // at most 0, unlike that of a percentage, so no score is above 100
   }
-  if (correct[0] > 0) bleu.score = bleu.brevity_penalty * std::exp(logs);
+  if (correct[0] > 0) bleu.score = 100 * bleu.brevity_penalty * std::exp(logs);
 }
 
 }  // namespace
