@@ -20,9 +20,10 @@ CompletionRequest::Prompt prompt_of(const Json& value) {
   check(value.is_array() && !value.empty(), "prompt: must be a text, ids of tokens, or a list of these; got {}",
         ShownJson{value});
   std::vector<std::int32_t> ids;
+  constexpr std::int32_t kMaxId = std::numeric_limits<std::int32_t>::max();
   for (const Json& id : value) {
-    check(id.is_number_unsigned() && id.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max(),
-          "prompt: an id must be a whole number of at least 0; got {}", ShownJson{id});
+    check(id.is_number_unsigned() && id.get<std::uint64_t>() <= kMaxId,
+          "prompt: an id must be a whole number between 0 and {}; got {}", kMaxId, ShownJson{id});
     ids.push_back(id.get<std::int32_t>());
   }
   return ids;

@@ -87,8 +87,9 @@ class JsonBody {
   }
   bool flag(const char* name) {
     const Json* const value = find(name);
-    check(value == nullptr || value->is_boolean(), "{}: must be true or false", name);
-    return value != nullptr && value->get<bool>();
+    if (value == nullptr) return false;
+    check(value->is_boolean(), "{}: must be true or false; got {}", name, ShownJson{*value});
+    return value->get<bool>();
   }
   /// After all fields: refuses a name that has not been asked for.
   void require_no_others() const {
