@@ -291,6 +291,21 @@ TEST_CASE("generate describes each translation as JSON, and searches with a beam
     REQUIRE(json::parse(line).at("tokens").get<int>() <= 2);
 }
 
+TEST_CASE("without --max-tokens, a translation may be as long as the model can write, as in eval") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  // After one step a model hardly knows where a translation ends.
+  require_ok(
+      run_maki({"train", folder.write("pairs.tsv", Lines().tsv), "--out", run, "--model", "seq2seq", "--n-layer", "1",
+                "--n-head", "1", "--n-embd", "8", "--block-size", "240", "--max-steps", "1", "--tokenizer", "word"}));
+  const auto tokens = [&](const Arguments& more) {
+    return translation_facts(Arguments{"generate", run, "--prompt", "a b", "--json"} + more).at("tokens").get<int>();
+  };
+  REQUIRE(tokens({}) == 240);
+  REQUIRE(tokens({"--max-tokens", "1000"}) == 240);
+  REQUIRE(tokens({"--max-tokens", "200"}) == 200);
+}
+
 TEST_CASE("lines that cannot be read are named by number") {
   const TranslatorRun run, learned({"--tokenizer", "word", "--positions", "learned"});
   // The lines before it are answered.

@@ -102,7 +102,10 @@ int generate_targets(const GenerateVerbOptions& o, const LoadedModel& loaded) {
   check(o.texts.text.generate.max_tokens > 0,
         "max_tokens: must be at least 1 for a model that translates; got 0; raise it, or omit the option");
   TranslateLines how{.unknown = o.reading.policy(), .json = o.reading.json, .options = o.translate};
-  how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
+  // A translation ends by itself. One that is cut is not the one that eval measures, and only JSON says so.
+  how.options.max_tokens = loaded.state.config.block_size;
+  if (o.command.given("--max-tokens"))
+    how.options.max_tokens = std::min(how.options.max_tokens, o.texts.text.generate.max_tokens);
   // With greedy search, only the scores that --json prints depend on it.
   if (!o.reading.json) check_search(o.command, "generate", o.translate.beam_size);
   if (o.prompt || !o.prompt_file.empty()) {
@@ -159,7 +162,8 @@ void add_generate(const Command& command) {
   const auto o = std::make_shared<GenerateVerbOptions>(command);
   add_prompt_options(command, *o);
   command.add_number("--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
-                     "maximum number of tokens to generate");
+                     "maximum number of tokens to generate (a translation without this option has no limit but "
+                     "block_size)");
   o->sampling_names = add_sampling_options(command, o->sampling, o->texts);
   o->sampling_names.insert(o->sampling_names.end(), {"--prompts", "--interactive", "--remember", "--adapt"});
   add_search_options(command, o->translate.beam_size, o->translate.length_penalty);
