@@ -5,8 +5,8 @@
 // ⌊i/N⌋ and starts at token phase_e + T · π_e(i mod N). π_e is a pseudorandom permutation of [0, N): a Feistel network
 // with cycle walking (Black and Rogaway 2002). phase_e is drawn from [0, min(T, n − N·T)) and shifts the grid, so that
 // windows begin at different tokens in different epochs; for this it has one window fewer than would fit (⌊n/T⌋), and
-// an epoch leaves out up to 2T − 1 tokens at the two ends. There is no index array and no state, so resuming costs
-// nothing.
+// an epoch leaves out up to 2T − 1 tokens at the two ends. If n >= 2T, the last n mod T tokens are targets in no epoch:
+// less than one window of the text. There is no index array and no state, so resuming costs nothing.
 #pragma once
 
 #include <cstdint>
