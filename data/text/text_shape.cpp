@@ -15,15 +15,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kExaminedBytes = 1 << 16;  // room for kExaminedLines of most texts
-constexpr std::size_t kExaminedLines = 20;       // so many do not look alike by chance
+constexpr std::size_t kExaminedLines = 20;       // so many records do not look alike by chance
 constexpr std::size_t kMinLines = 2;             // one line alone may be anything
 
-// The first complete lines that are not blank.
-std::vector<std::string_view> first_lines(std::string_view text) {
+// The complete lines of the examined bytes that are not blank.
+std::vector<std::string_view> examined_lines(std::string_view text) {
   std::vector<std::string_view> lines = lines_of(text.substr(0, kExaminedBytes));
   if (text.size() > kExaminedBytes && !lines.empty()) lines.pop_back();
   std::erase_if(lines, [](std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; });
-  if (lines.size() > kExaminedLines) lines.resize(kExaminedLines);
   return lines;
 }
 
@@ -91,6 +90,28 @@ std::string describe_table(const std::vector<std::string_view>& lines, const std
                    : fmt::format("is a table, with {} tabs in every line; cut -f 1 prints one of its columns", tabs);
 }
 
+// Whether a line is a special token, such as <|endoftext|>.
+bool is_special_token(std::string_view line) {
+  constexpr std::string_view kBegin = "<|", kEnd = "|>";
+  constexpr std::size_t kMaxBytes = 64;
+  if (line.size() > kMaxBytes || !line.starts_with(kBegin) || !line.ends_with(kEnd)) return false;
+  const auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; };
+  line.remove_prefix(kBegin.size());
+  return line.size() > kEnd.size() && std::ranges::all_of(line.substr(0, line.size() - kEnd.size()), is_part);
+}
+
+// Any other line that recurs may belong to the text.
+std::string describe_separator(const std::vector<std::string_view>& lines) {
+  std::map<std::string_view, std::size_t> counts;
+  for (std::string_view line : lines) {
+    line.remove_suffix(line.size() - 1 - line.find_last_not_of(" \t"));
+    if (!is_special_token(line) || ++counts[line] < kMinLines) continue;
+    return fmt::format("has lines that are {}; to read what stands between them as documents: `document_separator` {}",
+                       line, shell_quote(std::string(line)));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -116,10 +137,13 @@ std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes) {
   text = without_byte_order_mark(text);
   if (is_json_list(text, name)) return notes.push_back(fmt::format("{}: {}", name, describe_json_list(name)));
-  const std::vector<std::string_view> lines = first_lines(text);
+  const std::vector<std::string_view> lines = examined_lines(text);
   if (lines.size() < kMinLines) return;
-  const std::string json_lines = describe_json(lines);
-  const std::string what = json_lines.empty() ? describe_table(lines, name) : json_lines;
+  std::vector<std::string_view> first = lines;
+  first.resize(std::min(kExaminedLines, lines.size()));
+  std::string what = describe_json(first);
+  if (what.empty()) what = describe_table(first, name);
+  if (what.empty()) what = describe_separator(lines);
   if (!what.empty()) notes.push_back(fmt::format("{}: {}", name, what));
 }
 

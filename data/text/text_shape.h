@@ -1,4 +1,5 @@
-// Text as lines, and how to recognise text whose lines are records: JSON objects, or the rows of a table.
+// Text as lines, and how to recognise text whose lines are records (JSON objects, or the rows of a table) or separate
+// documents.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@ std::vector<std::string_view> lines_of(std::string_view text);
 std::size_t tabs_per_line(const std::vector<std::string_view>& lines);
 
 /// Appends a message for a user if text that is read as running text is a list of records: its lines are JSON objects,
-/// have tabs or are CSV, or it is a list of objects in JSON. The message says which option or command reads them as
-/// such. Looks at the first 64 KiB. `name` is the name of the file.
+/// have tabs or are CSV, or it is a list of objects in JSON; or if a special token, such as <|endoftext|>, is a line of
+/// its own more than once. The message says which option or command reads them as such. Looks at the first 64 KiB.
+/// `name` is the name of the file.
 void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes);
 
 }  // namespace maki

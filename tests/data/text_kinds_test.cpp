@@ -93,6 +93,23 @@ TEST_CASE("text that is a list of records is said to be one, with the option tha
   REQUIRE(notes_on(first + "none\n", "a.tsv").empty());
 }
 
+TEST_CASE("text with special tokens between its documents is said to have them, with the option that reads them") {
+  const std::string stories = "One.\n<|endoftext|>\nTwo.\nIt ends.\n<|endoftext|> \nThree.\n";
+  REQUIRE_THAT(
+      notes_on(stories, "a.txt").at(0),
+      ContainsSubstring("a.txt: has lines that are <|endoftext|>; to read what stands between them as documents: "
+                        "`document_separator` '<|endoftext|>'"));
+  std::string late;
+  for (int i = 0; i < 100; ++i) late += "a line\n";
+  REQUIRE(notes_on(late + stories, "a.txt").size() == 1);
+  REQUIRE(notes_on(stories, "a.txt", {.documents = {.separator = "<|endoftext|>"}}).empty());
+  for (const std::string text : {"a\n<|endoftext|>\nb\n", "a <|x|>\nb <|x|>\n", "<||>\n<||>\n", "<|>\n<|>\n",
+                                 "<|a b|>\n<|a b|>\n", "---\na\n---\nb\n"}) {
+    INFO(text);
+    REQUIRE(notes_on(text, "a.txt").empty());
+  }
+}
+
 TEST_CASE("line ends of Windows are mentioned only where they are read, with a command that removes them") {
   REQUIRE_THAT(notes_on("a b\r\nc\r\n", "a").at(0),
                ContainsSubstring("2 lines end with CR and LF") && ContainsSubstring("tr -d '\\r'"));
